@@ -134,12 +134,12 @@ static bool examine_rows(struct cv_broker_store *store, const struct cv_broker_s
 }
 
 static bool examine_database(const struct cv_broker_settings *settings, const char *database,
-                             const struct cv_key *master) {
+                             const struct cv_ring *ring) {
   const struct cv_broker_store_files files = {.database = database, .anchor = settings->anchor, .readonly = true};
   struct cv_broker_marks marks;
   struct cv_broker_store *store;
   struct cv_why why;
-  enum cv_err err = cv_broker_store_open(&files, master, &store, &why);
+  enum cv_err err = cv_broker_store_open(&files, ring, &store, &why);
   if (err == CV_ERR_STATE) {
     /* crowdveil doctor asks the running program instead, at this address. */
     cv_fact("live\t%s", settings->daemon.admin == NULL ? "" : settings->daemon.admin);
@@ -205,9 +205,21 @@ static void examine_place(const struct cv_broker_settings *settings) {
   }
 }
 
+static void examine_ring(const struct cv_broker_settings *settings, const struct cv_ring *ring) {
+  if (ring->n == 1) {
+    cv_finding(CV_FINDING_OK, "", "key %s: key %s, private", settings->seal_key, cv_ring_names(ring).text);
+  } else {
+    cv_finding(CV_FINDING_NOTE,
+               "finish the rotation: crowdveil seal rotate CONFIG; keys added for an old copy stay "
+               "until that copy is recovered",
+               "key %s: %zu keys (%s), private; the first one is in use", settings->seal_key, ring->n,
+               cv_ring_names(ring).text);
+  }
+}
+
 int cv_broker_examine(const struct cv_broker_settings *settings) {
   char database[4096];
-  struct cv_key master;
+  struct cv_ring ring;
   struct cv_why why;
   if (!cv_finding_folder(settings->state) || !database_path(settings, database, sizeof(database))) {
     return 1;
@@ -222,14 +234,14 @@ int cv_broker_examine(const struct cv_broker_settings *settings) {
     cv_finding(CV_FINDING_NOTE, "", "key %s: does not exist yet; the first start creates it", settings->seal_key);
     return examine_new(settings, database) ? 0 : 1;
   }
-  if (cv_key_read(settings->seal_key, &master, &why) != CV_OK) {
+  if (cv_ring_read(settings->seal_key, &ring, &why) != CV_OK) {
     cv_finding(CV_FINDING_WRONG, "restore it with mode 0600; if it is lost: crowdveil recover --lost", "key %s",
                why.text);
     return 1;
   }
-  cv_finding(CV_FINDING_OK, "", "key %s: %d bytes, private", settings->seal_key, CV_KEY_BYTES);
-  bool good = exists ? examine_database(settings, database, &master) : examine_new(settings, database);
-  cv_key_wipe(&master);
+  examine_ring(settings, &ring);
+  bool good = exists ? examine_database(settings, database, &ring) : examine_new(settings, database);
+  cv_ring_fini(&ring);
   return good && !settings->noise_seeded ? 0 : 1;
 }
 
@@ -238,10 +250,10 @@ enum cv_err cv_broker_check_copy(const void *settings, const char *path, uint64_
   const struct cv_broker_store_files files = {.database = path, .anchor = own->anchor, .readonly = true};
   struct cv_broker_marks marks;
   struct cv_broker_store *store;
-  struct cv_key master;
-  CV_TRY(cv_key_read(own->seal_key, &master, why));
-  enum cv_err err = cv_broker_store_open(&files, &master, &store, why);
-  cv_key_wipe(&master);
+  struct cv_ring ring;
+  CV_TRY(cv_ring_read(own->seal_key, &ring, why));
+  enum cv_err err = cv_broker_store_open(&files, &ring, &store, why);
+  cv_ring_fini(&ring);
   CV_TRY(err);
   cv_broker_store_marks(store, &marks);
   cv_broker_store_close(store);
@@ -340,18 +352,15 @@ static void tell(const struct cv_broker_settings *settings, const struct cv_repa
   }
 }
 
-static enum cv_err open_key(const struct cv_broker_settings *settings, struct cv_key *ret, struct cv_why *why) {
-  enum cv_err err = cv_key_read(settings->seal_key, ret, why);
-  return err == CV_ERR_NOT_FOUND && settings->lost ? cv_key_create(settings->seal_key, ret, why) : err;
+static enum cv_err open_ring(const struct cv_broker_settings *settings, struct cv_ring *ret, struct cv_why *why) {
+  enum cv_err err = cv_ring_read(settings->seal_key, ret, why);
+  return err == CV_ERR_NOT_FOUND && settings->lost
+             ? cv_ring_create(settings->seal_key, cv_clock_wall_ms() / 1000, ret, why)
+             : err;
 }
 
 /* The line in the audit log, on disk before the recovery is committed. */
 static enum cv_err record(void *data, const struct cv_recovery *recovery, struct cv_why *why) {
-  const char *path = data;
-  struct cv_trail *trail;
-  if (path == NULL) {
-    return CV_OK;
-  }
   const struct cv_event_fact facts[] = {
       {.name = "commit", .number = recovery->commit},
       {.name = "anchored", .number = recovery->anchored},
@@ -362,11 +371,7 @@ static enum cv_err record(void *data, const struct cv_recovery *recovery, struct
       {.name = "workers_named", .number = recovery->named},
   };
   const struct cv_event event = {.what = "recover", .actor = "operator", .fact = facts, .facts = CV_COUNT(facts)};
-  CV_TRY(cv_trail_open(path, "crowdveil-broker", &trail, why));
-  cv_trail_add(trail, &event, cv_clock_mono_ms(), cv_clock_wall_ms());
-  enum cv_err err = cv_trail_flush(trail) ? cv_trail_write(trail, why) : CV_OK;
-  cv_trail_close(trail);
-  return err;
+  return cv_trail_record(data, "crowdveil-broker", &event, why);
 }
 
 int cv_broker_recover_state(const struct cv_broker_settings *settings) {
@@ -374,16 +379,16 @@ int cv_broker_recover_state(const struct cv_broker_settings *settings) {
   const struct cv_broker_config config = {.limits = cv_broker_settings_limits(settings), .digest = cv_sha256};
   struct claims claims = {0};
   struct cv_repaired repaired;
-  struct cv_key master;
+  struct cv_ring ring = {.n = 0};
   struct cv_why why = {.text = ""};
   if (!database_path(settings, database, sizeof(database))) {
     return 1;
   }
   enum cv_err err = ask_thirdparty(settings, &claims, &why);
-  err = err == CV_OK ? open_key(settings, &master, &why) : err;
+  err = err == CV_OK ? open_ring(settings, &ring, &why) : err;
   if (err == CV_OK) {
     const struct cv_repair repair = {.files = {.database = database, .anchor = settings->anchor},
-                                     .master = &master,
+                                     .ring = &ring,
                                      .config = &config,
                                      .claim = claims.claim,
                                      .claims = claims.n,
@@ -392,7 +397,7 @@ int cv_broker_recover_state(const struct cv_broker_settings *settings) {
                                      .record = record,
                                      .record_data = settings->daemon.audit};
     err = cv_broker_repair(&repair, &repaired, &why);
-    cv_key_wipe(&master);
+    cv_ring_fini(&ring);
   }
   free(claims.claim);
   if (err != CV_OK) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "broker/examine.h"
+#include "broker/rotate.h"
 #include "common/base/log.h"
 #include "common/config/config.h"
 
@@ -183,6 +184,13 @@ static const struct cv_config_rule rules[] = {
      .fallback = "false",
      .is_option = true,
      .help = "recover a stopped broker whose database is outdated, and exit"},
+    {.key = "seal",
+     .type = CV_CONFIG_WORD,
+     .offset = AT(seal),
+     .choices = CV_BROKER_SEAL_WORDS,
+     .fallback = "run",
+     .is_option = true,
+     .help = "status: say which key of seal_key wraps the stored keys, and exit; rotate: replace it, and exit"},
     {.key = "recover_thirdparty",
      .type = CV_CONFIG_PATH,
      .offset = AT(recover_thirdparty),
@@ -217,10 +225,14 @@ static void warn(const struct cv_broker_settings *settings) {
   }
 }
 
-/* Examines or recovers the state of a stopped broker. */
+/* Examines or recovers the state of a stopped broker, or looks after its master keys. */
 static int instead(const void *settings) {
   const struct cv_broker_settings *own = settings;
-  return own->recover ? cv_broker_recover_state(own) : own->examine ? cv_broker_examine(own) : -1;
+  return own->recover                         ? cv_broker_recover_state(own)
+         : own->examine                       ? cv_broker_examine(own)
+         : own->seal == CV_BROKER_SEAL_STATUS ? cv_broker_seal_status(own)
+         : own->seal == CV_BROKER_SEAL_ROTATE ? cv_broker_seal_rotate(own)
+                                              : -1;
 }
 
 static int run(const void *settings) {

@@ -21,6 +21,7 @@ static const struct cv_proof_part parts[] = {
     [CV_PART_JOURNAL] = {.table = "journal", .group = "campaign", .sealed = "sealed"},
     [CV_PART_CHUNK] = {.table = "chunk", .group = "campaign", .sealed = "sealed"},
     [CV_PART_ENDED] = {.table = "ended", .group = "campaign", .code = "code"},
+    [CV_PART_KEY] = {.table = "wrapped_key", .group = "campaign", .sealed = "wrapped"},
 };
 _Static_assert(CV_COUNT(parts) == CV_BROKER_PARTS, "a part each");
 
@@ -28,22 +29,13 @@ static enum cv_err code(void *data, const void *bytes, size_t n, uint8_t ret[2 *
   return cv_mac_tag(data, bytes, n, ret, (size_t)2 * CV_PROOF_CODE_BYTES);
 }
 
-static enum cv_err new_mac(const struct cv_key *master, uint64_t number, struct cv_mac **ret) {
-  struct cv_key key;
-  /* Per database: rows of another database under the same seal key do not fit. */
-  CV_TRY(cv_key_derive(master, "crowdveil rows", number, &key));
-  enum cv_err err = cv_mac_new(&key, ret);
-  cv_key_wipe(&key);
-  return err;
-}
-
-enum cv_err cv_broker_proof_begin(struct cv_db *db, const struct cv_key *master, uint64_t number, bool adopts,
+enum cv_err cv_broker_proof_begin(struct cv_db *db, const struct cv_key *key, bool adopts, bool is_new,
                                   struct cv_mac **ret_mac, enum cv_proof *ret, struct cv_why *why) {
-  enum cv_err err = new_mac(master, number, ret_mac);
+  enum cv_err err = cv_mac_new(key, ret_mac);
   if (err != CV_OK) {
-    return cv_fail(why, err, "the broker's database: cannot derive the key of its codes: %s", cv_err_text(err));
+    return cv_fail(why, err, "the broker's database: cannot use the key of its codes: %s", cv_err_text(err));
   }
   const struct cv_proof_config config = {
-      .part = parts, .parts = CV_COUNT(parts), .code = code, .data = *ret_mac, .adopts = adopts};
+      .part = parts, .parts = CV_COUNT(parts), .code = code, .data = *ret_mac, .adopts = adopts, .is_new = is_new};
   return cv_proof_begin(db, &config, ret, why);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Authentication codes for every row of the broker's database (common/db/proof.h): public rows, sealed rows, and the
- * database's description of itself. Without the seal key no one can change, add, remove or restore a row unnoticed;
- * the anchor detects that the whole database was restored.
+ * database's description of itself. Without the seal key, which unwraps the key of the codes (vault.h), no one can
+ * change, add, remove or restore a row unnoticed; the anchor detects that the whole database was restored.
  */
 #ifndef CV_BROKER_PROOF_H
 #define CV_BROKER_PROOF_H
@@ -21,18 +21,16 @@ enum cv_broker_part {
   CV_PART_JOURNAL,
   CV_PART_CHUNK,
   CV_PART_ENDED,
+  CV_PART_KEY,
   CV_BROKER_PARTS
 };
 
 /* The schema step after which rows have codes. */
 extern const char CV_BROKER_PROOF_STEP[];
 
-/*
- * Calls cv_proof_begin() with a key derived from `master` for the database with this number. The caller owns
- * `*ret_mac`, also after an error, and frees it after the database is closed.
- */
-CV_MUST_USE enum cv_err cv_broker_proof_begin(struct cv_db *db, const struct cv_key *master, uint64_t number,
-                                              bool adopts, struct cv_mac **ret_mac, enum cv_proof *ret,
-                                              struct cv_why *why);
+/* Calls cv_proof_begin() with codes under `key`; `adopts` and `is_new` are its own. The caller owns `*ret_mac`, also
+ * after an error, and frees it after the database is closed. */
+CV_MUST_USE enum cv_err cv_broker_proof_begin(struct cv_db *db, const struct cv_key *key, bool adopts, bool is_new,
+                                              struct cv_mac **ret_mac, enum cv_proof *ret, struct cv_why *why);
 
 #endif

@@ -21,7 +21,7 @@ static void clear(struct bench *bench) {
 static enum cv_err load(const struct cv_repair *repair, struct bench *bench, struct cv_why *why) {
   struct cv_broker_store_files files = repair->files;
   files.repair = true;
-  enum cv_err err = cv_broker_store_open(&files, repair->master, &bench->store, why);
+  enum cv_err err = cv_broker_store_open(&files, repair->ring, &bench->store, why);
   if (err == CV_OK) {
     err = cv_broker_new(repair->config, &bench->core);
   }

@@ -11,8 +11,8 @@
 #include "broker/store.h"
 
 struct cv_repair {
-  struct cv_broker_store_files files; /* `repair` need not be set */
-  const struct cv_key *master;
+  struct cv_broker_store_files files;    /* `repair` need not be set */
+  const struct cv_ring *ring;            /* master keys */
   const struct cv_broker_config *config; /* limits and digest */
   const struct cv_recover_claim *claim;
   size_t claims;

@@ -11,8 +11,10 @@
 #include <sys/stat.h>
 
 #include "broker/gauges.h"
+#include "broker/rotate.h"
 #include "common/base/clock.h"
 #include "common/base/grid.h"
+#include "common/base/log.h"
 #include "common/daemon/daemon.h"
 
 enum {
@@ -30,7 +32,11 @@ struct shell {
   struct cv_broker_store *store;
   struct cv_broker_batch batch; /* the batch being stored */
   struct cv_mac *mac;
-  uint64_t fetch_from_ms; /* no campaign is read before this time */
+  uint64_t fetch_from_ms;    /* no campaign is read before this time */
+  struct cv_key_name master; /* wraps the stored keys */
+  struct cv_ring next;       /* is to take over from it; empty: none */
+  /* Its line in the audit log is in the batch that is being stored; is on disk. */
+  bool next_flushed, next_recorded;
 };
 
 /* ---- connections ---- */
@@ -102,16 +108,44 @@ static const struct cv_lane_kind kinds[] = {
 
 /* Reads one ended campaign for a requester that waits for it. The pause after it grows with the time that it took, so
  * that requesters use at most one part in 1 + FETCH_REST of the loop, however large their campaigns are. */
-static void fetch(void *party) {
-  struct shell *shell = party;
+static void fetch(struct shell *shell) {
   struct cv_why why;
-  /* The turn calls this only while no batch is being stored: the database has one user at a time. */
   uint64_t began_ms = cv_clock_mono_ms();
   if (began_ms >= shell->fetch_from_ms && cv_broker_store_serve(shell->store, shell->core, &why) != CV_OK) {
     cv_daemon_fail(shell->daemon, "cannot read", &why);
   }
   uint64_t took_ms = cv_clock_mono_ms() - began_ms;
   shell->fetch_from_ms = took_ms > 0 ? began_ms + took_ms + FETCH_REST * took_ms : shell->fetch_from_ms;
+}
+
+static void forget_next(struct shell *shell) {
+  cv_ring_fini(&shell->next);
+  shell->next_flushed = shell->next_recorded = false;
+}
+
+/* Wraps the stored keys by the master key that is to take over. */
+static void take_over(struct shell *shell) {
+  struct cv_why why;
+  struct cv_key_id id = cv_key_id(shell->next.item[0].key);
+  struct cv_key_name before = shell->master;
+  enum cv_err err = cv_broker_store_rekey(shell->store, &shell->next, &why);
+  forget_next(shell);
+  if (err != CV_OK) {
+    cv_daemon_fail(shell->daemon, "cannot wrap the keys anew", &why);
+    return;
+  }
+  shell->master = cv_key_name(&id);
+  cv_log(CV_LOG_INFO, "seal key %s has taken over from %s", shell->master.text, before.text);
+}
+
+/* The turn calls this only while no batch is being stored: the database has one user at a time. */
+static void between(void *party) {
+  struct shell *shell = party;
+  if (shell->next_recorded) {
+    take_over(shell);
+  } else {
+    fetch(shell);
+  }
 }
 
 static bool is_pending(void *party) {
@@ -131,6 +165,7 @@ static bool has_rest(void *party) {
 
 static enum cv_err flush(void *party, uint64_t now_ms, uint64_t wall_ms, bool *ret_store) {
   struct shell *shell = party;
+  shell->next_flushed = shell->next.n > 0;
   return cv_broker_flush(shell->core, now_ms, wall_ms, &shell->batch, ret_store);
 }
 
@@ -141,7 +176,8 @@ static enum cv_err commit(void *party, struct cv_why *why) {
 }
 
 static void stored(void *party) {
-  const struct shell *shell = party;
+  struct shell *shell = party;
+  shell->next_recorded = shell->next_recorded || shell->next_flushed;
   cv_broker_stored(shell->core);
 }
 
@@ -185,32 +221,61 @@ static void metrics(void *party, const struct cv_refusals *network, struct cv_bu
   cv_broker_gauges_put(shell->core, network, out);
 }
 
+static void seal(void *party, struct cv_admin_line *ret) {
+  const struct shell *shell = party;
+  (void)snprintf(ret->text, sizeof(ret->text), "%s", shell->master.text);
+}
+
+/* Answered at once; the keys are wrapped when the line in the audit log is on disk and no batch is being stored. */
+static enum cv_err rewrap(void *party, struct cv_admin_line *ret, struct cv_why *why) {
+  struct shell *shell = party;
+  struct cv_ring ring;
+  bool fits = false;
+  CV_TRY(cv_ring_read(shell->settings->seal_key, &ring, why));
+  for (size_t i = 0; i < ring.n; i++) {
+    struct cv_key_id id = cv_key_id(ring.item[i].key);
+    fits = fits || strcmp(cv_key_name(&id).text, shell->master.text) == 0;
+  }
+  if (!fits) {
+    enum cv_err err = cv_fail(why, CV_ERR_STATE, "%s has %s; expected also key %s, which wraps now",
+                              shell->settings->seal_key, cv_ring_names(&ring).text, shell->master.text);
+    cv_ring_fini(&ring);
+    return err;
+  }
+  forget_next(shell);
+  shell->next = ring;
+  struct cv_key_id id = cv_key_id(ring.item[0].key);
+  struct cv_key_name next = cv_key_name(&id);
+  struct cv_event_fact facts[2];
+  const struct cv_event event = cv_broker_seal_event(&shell->master, &next, facts);
+  cv_daemon_audit(shell->daemon, &event);
+  shell->next_recorded = shell->settings->daemon.audit == NULL;
+  (void)snprintf(ret->text, sizeof(ret->text), "%s", next.text);
+  return CV_OK;
+}
+
 /* ---- start and end ---- */
 
 static enum cv_err tag(void *data, const void *bytes, size_t bytes_n, uint8_t *to, size_t n) {
   return cv_mac_tag(data, bytes, bytes_n, to, n);
 }
 
-/* Reads the sealing key, or creates it for a new database. */
-static enum cv_err open_keys(struct shell *shell, const char *database, struct cv_key *ret_master, struct cv_why *why) {
+/* Reads the master keys, or creates one for a new database. */
+static enum cv_err open_ring(struct shell *shell, const char *database, struct cv_ring *ret, struct cv_why *why) {
   /* A missing key is created only for a new database: to an existing one it would never fit. */
   const char *path = shell->settings->seal_key;
   struct stat info;
-  if (stat(path, &info) != 0 && !cv_broker_store_exists(database)) {
-    CV_TRY(cv_key_create(path, ret_master, why));
-  } else {
-    CV_TRY(cv_key_read(path, ret_master, why));
-  }
-  return CV_OK;
+  return stat(path, &info) != 0 && !cv_broker_store_exists(database)
+             ? cv_ring_create(path, cv_clock_wall_ms() / 1000, ret, why)
+             : cv_ring_read(path, ret, why);
 }
 
-/* Ticket keys are derived per database: in another database the same numbers name another place. */
-static enum cv_err open_tickets(struct shell *shell, const struct cv_key *master) {
+static enum cv_err open_tickets(struct shell *shell, struct cv_why *why) {
   struct cv_key tickets;
-  CV_TRY(cv_key_derive(master, "crowdveil tickets", cv_broker_store_number(shell->store), &tickets));
+  CV_TRY(cv_broker_store_tickets(shell->store, &tickets, why));
   enum cv_err err = cv_mac_new(&tickets, &shell->mac);
   cv_key_wipe(&tickets);
-  return err;
+  return err == CV_OK ? err : cv_fail(why, err, "cannot use the key of tickets: %s", cv_err_text(err));
 }
 
 static uint64_t micro(double epsilon) {
@@ -278,15 +343,14 @@ static enum cv_err keep_apart(const struct cv_broker_settings *settings, struct 
 }
 
 static enum cv_err open_store(struct shell *shell, const char *database, struct cv_why *why) {
-  struct cv_key master;
-  CV_TRY(open_keys(shell, database, &master, why));
+  struct cv_ring ring;
+  CV_TRY(open_ring(shell, database, &ring, why));
   const struct cv_broker_store_files files = {.database = database, .anchor = shell->settings->anchor};
-  enum cv_err err = cv_broker_store_open(&files, &master, &shell->store, why);
-  if (err == CV_OK) {
-    err = open_tickets(shell, &master);
-  }
-  cv_key_wipe(&master);
-  return err;
+  enum cv_err err = cv_broker_store_open(&files, &ring, &shell->store, why);
+  struct cv_key_id master = cv_key_id(ring.item[0].key);
+  shell->master = cv_key_name(&master);
+  cv_ring_fini(&ring);
+  return err == CV_OK ? open_tickets(shell, why) : err;
 }
 
 static enum cv_err open_all(void *party, struct cv_daemon *daemon, struct cv_why *why) {
@@ -302,7 +366,7 @@ static enum cv_err open_all(void *party, struct cv_daemon *daemon, struct cv_why
     return cv_fail(why, CV_ERR_NOT_FOUND, "state: %s is not a folder; expected an existing folder", settings->state);
   }
   CV_TRY(keep_apart(settings, why));
-  /* The store first: its number is part of the key of tickets, which the core needs. */
+  /* The store first: it has the key of tickets, which the core needs. */
   CV_TRY(open_store(shell, database, why));
   CV_TRY(open_core(shell, why));
   return cv_broker_store_load(shell->store, shell->core, cv_clock_mono_ms(), cv_clock_wall_ms(), why);
@@ -312,6 +376,7 @@ static void close_all(void *party) {
   struct shell *shell = party;
   cv_broker_free(shell->core);
   cv_broker_store_close(shell->store);
+  cv_ring_fini(&shell->next);
   cv_mac_free(shell->mac);
   cv_broker_batch_fini(&shell->batch);
 }
@@ -340,7 +405,7 @@ static const struct cv_daemon_ops ops = {
              .next_out = next_out,
              .is_over_share = is_over_share,
              .hold = hold},
-    .between = fetch,
+    .between = between,
     .is_pending = is_pending,
     .gathered = gathered,
     .has_rest = has_rest,
@@ -354,6 +419,8 @@ static const struct cv_daemon_ops ops = {
     .database = database,
     .health = health,
     .metrics = metrics,
+    .seal = seal,
+    .rewrap = rewrap,
     .page = &page_ops,
 };
 
@@ -366,6 +433,7 @@ int cv_broker_run(const struct cv_broker_settings *settings) {
       .settings = &settings->daemon,
       .state = settings->state,
       .database = "broker.db",
+      .reread = settings->seal_key,
       .roles = 1U << CV_ROLE_BROKER,
       .listen = settings->listen,
       .from = {.roles = CLIENTS},

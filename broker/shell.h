@@ -22,6 +22,7 @@ struct cv_broker_settings {
   uint64_t noise_seed;
   /* modes that do not run the daemon */
   bool examine, recover, lost;
+  int seal; /* enum cv_broker_seal */
   char *recover_thirdparty;
 };
 

@@ -9,8 +9,6 @@
 #include "broker/proof.h"
 #include "broker/recover.h"
 #include "broker/restore.h"
-#include "common/base/table.h"
-#include "common/crypto/secret.h"
 #include "common/db/db.h"
 
 static const char *const schema_steps[] = {
@@ -30,20 +28,16 @@ static const char *const schema_steps[] = {
     "CREATE TABLE chunk (campaign INTEGER NOT NULL, kind INTEGER NOT NULL, number INTEGER NOT NULL,"
     "  made INTEGER NOT NULL, sealed BLOB NOT NULL, PRIMARY KEY (campaign, kind, number));",
     CV_BROKER_PROOF_STEP,
+    CV_VAULT_STEP,
 };
+/* Versions of the schema: the first with codes of the rows, with records of ended campaigns, with keys. */
+enum { WITH_CODES = 2, WITH_RECORDS = 2, WITH_KEYS = 3 };
 
 static const struct cv_db_schema schema = {
     .application_id = 0x43564252, /* "CVBR" */
     .steps = schema_steps,
     .count = (int)CV_COUNT(schema_steps),
     .oldest = 1,
-};
-
-/* A campaign's sealing context, kept while the campaign runs. */
-struct seal_entry {
-  uint32_t campaign;
-  struct cv_seal *seal;
-  UT_hash_handle hh;
 };
 
 struct cv_broker_store {
@@ -53,9 +47,7 @@ struct cv_broker_store {
   /* The database's own mark after its last commit; then both marks as found when the store was opened. */
   struct cv_anchor_mark mark;
   struct cv_broker_marks found;
-  uint64_t recoveries;
-  struct cv_key *master;
-  struct seal_entry *seals;
+  struct cv_vault *vault;
   struct cv_buf scratch;
 };
 
@@ -91,54 +83,35 @@ static struct bound bind_to(const struct cv_broker_store *store, uint32_t campai
   return bound;
 }
 
-static void seal_entry_free(struct seal_entry *entry) {
-  cv_seal_free(entry->seal);
-  free(entry);
+/* Seals an operation's bytes into the scratch buffer, under the commit that writes it: an older value of the same row
+ * does not open either. */
+static enum cv_err seal(struct cv_broker_store *store, const struct cv_op *op, uint64_t commit, const uint8_t *bytes,
+                        struct cv_why *why) {
+  struct cv_seal *context;
+  struct bound bound = bind_to(store, op->campaign, op->chunk, op->number, commit);
+  CV_TRY(cv_vault_seal(store->vault, op->campaign, &context, why));
+  cv_buf_clear(&store->scratch);
+  enum cv_err err = cv_seal_close(context, bound.bytes, sizeof(bound.bytes), bytes, op->n, &store->scratch);
+  return err == CV_OK ? err
+                      : cv_fail(why, err, "the broker's database: cannot seal for campaign %u: %s", op->campaign,
+                                cv_err_text(err));
 }
 
-/* The campaign's sealing context, created at first use: its key is derived from the master key and the number. */
-static enum cv_err seal_of(struct cv_broker_store *store, uint32_t campaign, struct cv_seal **ret) {
-  struct seal_entry *entry;
-  HASH_FIND(hh, store->seals, &campaign, sizeof(campaign), entry);
-  if (entry == NULL) {
-    struct cv_key key;
-    entry = calloc(1, sizeof(*entry));
-    if (entry == NULL) {
-      return CV_ERR_NOMEM;
-    }
-    enum cv_err err = cv_key_derive(store->master, "crowdveil campaign", campaign, &key);
-    if (err == CV_OK) {
-      err = cv_seal_new(&key, &entry->seal);
-    }
-    cv_key_wipe(&key);
-    if (err != CV_OK) {
-      free(entry);
-      return err;
-    }
-    entry->campaign = campaign;
-    if (CV_TABLE_ADD(store->seals, campaign, entry) != CV_OK) {
-      seal_entry_free(entry);
-      return CV_ERR_NOMEM;
-    }
-  }
-  *ret = entry->seal;
-  return CV_OK;
-}
-
-/* Frees the context of a campaign whose secrets are deleted. */
-static void forget_seal(struct cv_broker_store *store, uint32_t campaign) {
-  struct seal_entry *entry;
-  HASH_FIND(hh, store->seals, &campaign, sizeof(campaign), entry);
-  if (entry != NULL) {
-    HASH_DEL(store->seals, entry);
-    seal_entry_free(entry);
-  }
+/* Opens a sealed column into the scratch buffer; the context must be that of the commit that wrote the row. */
+static enum cv_err unseal(struct cv_broker_store *store, uint32_t campaign, uint32_t kind, uint64_t number,
+                          uint64_t commit, sqlite3_stmt *stmt, int column) {
+  struct cv_seal *context;
+  struct bound bound = bind_to(store, campaign, kind, number, commit);
+  cv_buf_clear(&store->scratch);
+  CV_TRY(cv_vault_seal(store->vault, campaign, &context, NULL));
+  return cv_seal_open(context, bound.bytes, sizeof(bound.bytes), sqlite3_column_blob(stmt, column),
+                      (size_t)sqlite3_column_bytes(stmt, column), &store->scratch);
 }
 
 /* ---- opening ---- */
 
-/* A new database under an old seal key starts again at campaign 1, and so derives the old sealing keys. This random id,
- * which every sealed value is bound to, keeps the values of the two databases apart. */
+/* A new database starts again at campaign 1. Every sealed value and wrapped key is bound to this random id, which keeps
+ * the values of two databases apart. */
 static void make_identity(struct cv_broker_store *store) {
   struct cv_drbg drbg;
   cv_drbg_init(&drbg);
@@ -146,6 +119,15 @@ static void make_identity(struct cv_broker_store *store) {
     store->mark.database[i] = (uint8_t)cv_rng_u64(&drbg.rng);
   }
   cv_drbg_fini(&drbg);
+}
+
+/* Ends a transaction: commits if `err` is CV_OK. */
+static enum cv_err end(struct cv_broker_store *store, enum cv_err err, struct cv_why *why) {
+  err = err == CV_OK ? cv_db_commit(store->db, why) : err;
+  if (err != CV_OK) {
+    cv_db_rollback(store->db);
+  }
+  return err;
 }
 
 static enum cv_err insert_identity(struct cv_broker_store *store, struct cv_why *why) {
@@ -156,19 +138,30 @@ static enum cv_err insert_identity(struct cv_broker_store *store, struct cv_why 
   return cv_db_run(store->db, stmt, why);
 }
 
-static enum cv_err write_identity(struct cv_broker_store *store, struct cv_why *why) {
+/* A new database's identity and keys. The codes of these rows come after: a start that stops in between leaves rows
+ * without codes and no anchor, and the next one adds the codes. */
+static enum cv_err write_new(struct cv_broker_store *store, struct cv_why *why) {
+  make_identity(store);
+  CV_TRY(cv_vault_open(store->vault, store->db, store->mark.database, 0, why));
   CV_TRY(cv_db_begin(store->db, why));
   enum cv_err err = insert_identity(store, why);
-  err = err == CV_OK ? cv_db_commit(store->db, why) : err;
-  if (err != CV_OK) {
-    cv_db_rollback(store->db);
-  }
-  return err;
+  err = err == CV_OK ? cv_vault_begin(store->vault, why) : err;
+  return end(store, err, why);
 }
 
-static uint64_t own_number(const struct cv_broker_store *store) {
-  struct cv_reader id = cv_reader_over(store->mark.database, sizeof(store->mark.database));
-  return cv_read_u64(&id);
+/* Keys that an earlier version derived are stored; keys under another master key are wrapped anew. */
+static enum cv_err keep_keys(struct cv_broker_store *store, struct cv_why *why) {
+  bool is_empty = cv_vault_is_empty(store->vault);
+  struct cv_vault_count count = {.keys = 0};
+  CV_TRY(cv_vault_count(store->vault, &count, why));
+  if (!is_empty && count.current == count.keys) {
+    return CV_OK;
+  }
+  CV_TRY(cv_db_begin(store->db, why));
+  enum cv_err err = is_empty ? cv_vault_adopt(store->vault, why) : cv_vault_rewrap(store->vault, why);
+  CV_TRY(end(store, err, why));
+  /* The old wrapped keys are in the log and may be in pages that are not yet overwritten. */
+  return cv_db_exec(store->db, "PRAGMA wal_checkpoint(TRUNCATE)", why);
 }
 
 /*
@@ -178,12 +171,11 @@ static uint64_t own_number(const struct cv_broker_store *store) {
 static enum cv_err prove(struct cv_broker_store *store, const struct cv_broker_store_files *files, bool has_codes,
                          bool found, struct cv_why *why) {
   enum cv_proof proof = CV_PROOF_NONE;
-  if (!found) {
-    /* A new database gets its identity before the codes, whose key is derived from it. */
-    make_identity(store);
-  }
-  enum cv_err err = cv_broker_proof_begin(store->db, store->master, own_number(store), !has_codes || !found,
-                                          &store->mac, &proof, why);
+  struct cv_key key;
+  bool is_new = !cv_vault_is_empty(store->vault); /* databases of before have no stored keys */
+  CV_TRY(cv_vault_key(store->vault, 0, CV_VAULT_ROWS, &key, why));
+  enum cv_err err = cv_broker_proof_begin(store->db, &key, !has_codes || !found, is_new, &store->mac, &proof, why);
+  cv_key_wipe(&key);
   if (err == CV_ERR_DAMAGED && !files->readonly) {
     struct cv_why reason = *why;
     return cv_fail(why, err, "%.400s; check seal_key first; if it is right, restore a copy and run crowdveil recover",
@@ -191,7 +183,28 @@ static enum cv_err prove(struct cv_broker_store *store, const struct cv_broker_s
   }
   CV_TRY(err);
   store->mark.has_codes = proof != CV_PROOF_NONE;
-  return found ? CV_OK : write_identity(store, why);
+  return files->readonly ? CV_OK : keep_keys(store, why);
+}
+
+/* Whether the key fits a database whose keys were derived from it: rows of version 0.1.0 have no codes that would tell,
+ * and must not get codes under a key that opens none of them. */
+static enum cv_err check_derived(struct cv_broker_store *store, struct cv_why *why) {
+  sqlite3_stmt *stmt;
+  int row;
+  CV_TRY(cv_db_prepare(store->db, "SELECT campaign, made, sealed FROM journal LIMIT 1", &stmt, why));
+  CV_TRY(cv_db_step(store->db, stmt, &row, why));
+  if (row == 0) {
+    return CV_OK;
+  }
+  uint64_t commit = (uint64_t)sqlite3_column_int64(stmt, 1);
+  enum cv_err err = unseal(store, (uint32_t)sqlite3_column_int64(stmt, 0), 0, commit, commit, stmt, 2);
+  (void)sqlite3_reset(stmt);
+  return err == CV_ERR_DAMAGED
+             ? cv_fail(why, err,
+                       "the broker's database: a journal row does not open; check seal_key first; if it is "
+                       "right, restore a copy and run crowdveil recover")
+         : err == CV_OK ? err
+                        : cv_fail(why, err, "the broker's database: %s", cv_err_text(err));
 }
 
 /* Reads meta; *ret_found is false in a new database. */
@@ -243,20 +256,23 @@ static enum cv_err compare(const struct cv_anchor_mark *database, const struct c
   return CV_OK;
 }
 
-static enum cv_err count_recoveries(struct cv_broker_store *store, struct cv_why *why) {
+/* Opens the keys of a database that was found. */
+static enum cv_err open_keys(struct cv_broker_store *store, struct cv_why *why) {
   sqlite3_stmt *stmt;
   int row;
   CV_TRY(cv_db_prepare(store->db, "SELECT count(*) FROM recovery", &stmt, why));
   CV_TRY(cv_db_step(store->db, stmt, &row, why));
-  store->recoveries = row == 0 ? 0 : (uint64_t)sqlite3_column_int64(stmt, 0);
+  uint64_t recoveries = row == 0 ? 0 : (uint64_t)sqlite3_column_int64(stmt, 0);
   (void)sqlite3_reset(stmt);
-  return CV_OK;
+  CV_TRY(cv_vault_open(store->vault, store->db, store->mark.database, recoveries, why));
+  return cv_vault_is_empty(store->vault) ? check_derived(store, why) : CV_OK;
 }
 
 /* A database ahead of its anchor is of the same history: the broker stopped between commit and anchor. */
 static enum cv_err open_for_repair(struct cv_broker_store *store, const struct cv_broker_store_files *files,
                                    bool is_anchored, const struct cv_anchor_mark *anchor, bool found,
                                    struct cv_why *why) {
+  CV_TRY(found ? open_keys(store, why) : write_new(store, why));
   CV_TRY(prove(store, files, is_anchored && anchor->has_codes, found, why));
   store->found = (struct cv_broker_marks){
       .is_anchored = is_anchored, .anchor = *anchor, .database = store->mark, .is_same = is_anchored && found};
@@ -268,11 +284,12 @@ static enum cv_err open_for_repair(struct cv_broker_store *store, const struct c
   return CV_OK;
 }
 
-/* A database of version 0.1.0 has no table of records; one that is opened read-only gets an empty temporary table. */
-static enum cv_err stand_in_records(struct cv_broker_store *store, struct cv_why *why) {
-  return cv_db_version(store->db) >= schema.count
-             ? CV_OK
-             : cv_db_exec(store->db, "CREATE TEMP TABLE ended (campaign INTEGER, image BLOB)", why);
+/* A database of an earlier version that is opened read-only gets the tables that it lacks, empty and temporary. */
+static enum cv_err stand_in(struct cv_broker_store *store, struct cv_why *why) {
+  if (cv_db_version(store->db) < WITH_RECORDS) {
+    CV_TRY(cv_db_exec(store->db, "CREATE TEMP TABLE ended (campaign INTEGER, image BLOB)", why));
+  }
+  return cv_db_version(store->db) < WITH_KEYS ? cv_db_exec(store->db, CV_VAULT_STAND_IN, why) : CV_OK;
 }
 
 /* For examining: neither creates nor changes a file. */
@@ -281,16 +298,15 @@ static enum cv_err open_readonly(struct cv_broker_store *store, const struct cv_
   struct cv_anchor_mark mark = {0};
   bool anchored = false, found = false;
   CV_TRY(cv_anchor_peek(files->anchor, &anchored, &mark, why));
-  /* A database with an anchor that has codes must have the full schema: an older one would be a downgrade. */
+  /* A database with an anchor that has codes must have them: an older schema would be a downgrade. */
   struct cv_db_schema known = schema;
-  known.known = mark.has_codes ? schema.count : 0;
+  known.known = mark.has_codes ? WITH_CODES : 0;
   CV_TRY(cv_db_open_readonly(files->database, &known, &store->db, why));
-  CV_TRY(stand_in_records(store, why));
+  CV_TRY(stand_in(store, why));
   CV_TRY(read_identity(store, &found, why));
   if (!found) {
     return cv_fail(why, CV_ERR_DAMAGED, "%s is empty", files->database);
   }
-  CV_TRY(count_recoveries(store, why));
   return open_for_repair(store, files, anchored, &mark, true, why);
 }
 
@@ -319,30 +335,29 @@ static enum cv_err open_both(struct cv_broker_store *store, const struct cv_brok
   /* The anchor is peeked at first, because its mark decides which schema is acceptable; only then is it created. */
   CV_TRY(cv_anchor_peek(files->anchor, &anchored, &mark, why));
   struct cv_db_schema known = schema;
-  known.known = mark.has_codes ? schema.count : 0;
+  known.known = mark.has_codes ? WITH_CODES : 0;
   CV_TRY(cv_db_open(files->database, files->vfs, &known, &store->db, why));
   CV_TRY(read_identity(store, &found, why));
-  CV_TRY(count_recoveries(store, why));
   CV_TRY(cv_anchor_open(files->anchor, &store->anchor, &anchored, &mark, why));
   if (files->repair) {
     return open_for_repair(store, files, anchored, &mark, found, why);
   }
   /* First the order of commits, then the codes: an older copy gets the error that names both commits. */
   CV_TRY(check_anchored(store, files, anchored, &mark, found, why));
+  CV_TRY(found ? open_keys(store, why) : write_new(store, why));
   CV_TRY(prove(store, files, mark.has_codes, found, why));
   /* A crash between commit and anchor leaves the anchor one commit behind. It catches up here, before this run sends
    * anything; a new database gets its first mark. */
   return cv_anchor_write(store->anchor, &store->mark, why);
 }
 
-enum cv_err cv_broker_store_open(const struct cv_broker_store_files *files, const struct cv_key *master,
+enum cv_err cv_broker_store_open(const struct cv_broker_store_files *files, const struct cv_ring *ring,
                                  struct cv_broker_store **ret, struct cv_why *why) {
   struct cv_broker_store *store = calloc(1, sizeof(*store));
   if (store == NULL) {
     return cv_fail(why, CV_ERR_NOMEM, "out of memory");
   }
-  store->master = cv_secret_key(master);
-  if (store->master == NULL) {
+  if (cv_vault_new(ring, &store->vault) != CV_OK) {
     cv_broker_store_close(store);
     return cv_fail(why, CV_ERR_NOMEM, "out of memory");
   }
@@ -355,9 +370,20 @@ enum cv_err cv_broker_store_open(const struct cv_broker_store_files *files, cons
   return CV_OK;
 }
 
-uint64_t cv_broker_store_number(const struct cv_broker_store *store) {
-  /* Another number after each recovery: tickets that were issued in the lost time do not open any more. */
-  return cv_mix64(own_number(store) + store->recoveries);
+enum cv_err cv_broker_store_tickets(struct cv_broker_store *store, struct cv_key *ret, struct cv_why *why) {
+  return cv_vault_key(store->vault, 0, CV_VAULT_TICKETS, ret, why);
+}
+
+enum cv_err cv_broker_store_rekey(struct cv_broker_store *store, const struct cv_ring *ring, struct cv_why *why) {
+  CV_TRY(cv_vault_trust(store->vault, ring, why));
+  CV_TRY(keep_keys(store, why));
+  cv_vault_distrust(store->vault);
+  return CV_OK;
+}
+
+enum cv_err cv_broker_store_keys(struct cv_broker_store *store, struct cv_broker_keys *ret, struct cv_why *why) {
+  ret->current = cv_vault_current(store->vault);
+  return cv_vault_count(store->vault, &ret->count, why);
 }
 
 void cv_broker_store_close(struct cv_broker_store *store) {
@@ -365,8 +391,7 @@ void cv_broker_store_close(struct cv_broker_store *store) {
     return;
   }
   /* Secrets are wiped before their memory is freed. The codes' key must outlive the database, which uses it. */
-  CV_TABLE_DRAIN(store->seals, seal_entry_free);
-  cv_secret_free(store->master);
+  cv_vault_free(store->vault);
   if (store->scratch.data != NULL) {
     explicit_bzero(store->scratch.data, store->scratch.cap);
   }
@@ -440,8 +465,8 @@ static enum cv_err delete_rows(struct cv_broker_store *store, const char *sql, u
 static enum cv_err purge(struct cv_broker_store *store, uint32_t campaign, struct cv_why *why) {
   CV_TRY(delete_rows(store, "DELETE FROM journal WHERE campaign = ?1", campaign, 0, why));
   CV_TRY(delete_rows(store, "DELETE FROM chunk WHERE campaign = ?1", campaign, 0, why));
-  forget_seal(store, campaign);
-  return CV_OK;
+  /* What remains of its rows elsewhere, in the log or in copies of the files, opens no more without the key. */
+  return cv_vault_drop(store->vault, campaign, why);
 }
 
 /* The ledger's accounts are those of the campaign's arms; the workers' accounts are chunks without a campaign. */
@@ -451,35 +476,19 @@ static enum cv_err drop(struct cv_broker_store *store, uint32_t campaign, uint64
   if (upto != CV_DROP_ALL) {
     return CV_OK;
   }
+  CV_TRY(cv_vault_drop(store->vault, campaign, why));
   /* The description goes last: until then a restart continues the deletion from the record. */
   CV_TRY(delete_rows(store, "DELETE FROM ledger WHERE campaign = ?1", campaign, 0, why));
   return delete_rows(store, "DELETE FROM campaign WHERE id = ?1", campaign, 0, why);
 }
 
-/* Writes one operation of the batch. */
-static enum cv_err apply(struct cv_broker_store *store, const struct cv_broker_batch *batch, const struct cv_op *op,
-                         struct cv_why *why) {
-  if (op->kind == CV_OP_PURGE) {
-    return purge(store, op->campaign, why);
-  }
-  if (op->kind == CV_OP_DROP) {
-    return drop(store, op->campaign, op->number, why);
-  }
+/* Writes the operation's row. */
+static enum cv_err write_row(struct cv_broker_store *store, const struct cv_broker_batch *batch, const struct cv_op *op,
+                             struct cv_why *why) {
   const uint8_t *bytes = batch->bytes.data + op->at;
   size_t n = op->n;
   if (is_sealed(op->kind)) {
-    /* Sealed under the commit that writes it: an older value of the same row does not open either. */
-    struct cv_seal *seal;
-    struct bound bound = bind_to(store, op->campaign, op->chunk, op->number, batch->commit);
-    cv_buf_clear(&store->scratch);
-    enum cv_err err = seal_of(store, op->campaign, &seal);
-    if (err == CV_OK) {
-      err = cv_seal_close(seal, bound.bytes, sizeof(bound.bytes), bytes, n, &store->scratch);
-    }
-    if (err != CV_OK) {
-      return cv_fail(why, err, "the broker's database: cannot seal for campaign %u: %s", op->campaign,
-                     cv_err_text(err));
-    }
+    CV_TRY(seal(store, op, batch->commit, bytes, why));
     bytes = store->scratch.data;
     n = store->scratch.len;
   }
@@ -492,6 +501,25 @@ static enum cv_err apply(struct cv_broker_store *store, const struct cv_broker_b
   (void)sqlite3_bind_int64(stmt, 4, op->chunk);
   (void)sqlite3_bind_int64(stmt, 5, (sqlite3_int64)batch->commit);
   return cv_db_run(store->db, stmt, why);
+}
+
+/* Writes one operation of the batch, with the key that belongs to it. */
+static enum cv_err apply(struct cv_broker_store *store, const struct cv_broker_batch *batch, const struct cv_op *op,
+                         struct cv_why *why) {
+  switch (op->kind) {
+    case CV_OP_PURGE:
+      return purge(store, op->campaign, why);
+    case CV_OP_DROP:
+      return drop(store, op->campaign, op->number, why);
+    case CV_OP_CAMPAIGN:
+      CV_TRY(cv_vault_renew(store->vault, op->campaign, CV_VAULT_SEAL, why));
+      return write_row(store, batch, op, why);
+    case CV_OP_RECOVERY: /* tickets of the lost time become void */
+      CV_TRY(cv_vault_renew(store->vault, 0, CV_VAULT_TICKETS, why));
+      return write_row(store, batch, op, why);
+    default:
+      return write_row(store, batch, op, why);
+  }
 }
 
 /* The hash chain over commits covers every operation, sealed or not. It is never computed from stored rows: each hash
@@ -579,17 +607,6 @@ struct load_step {
 static enum cv_err take_image(struct cv_broker *broker, sqlite3_stmt *stmt, restore_fn *restore) {
   struct cv_reader image = cv_reader_over(sqlite3_column_blob(stmt, 1), (size_t)sqlite3_column_bytes(stmt, 1));
   return restore(broker, (uint32_t)sqlite3_column_int64(stmt, 0), &image);
-}
-
-/* Opens a sealed column into the scratch buffer; the context must be that of the commit that wrote the row. */
-static enum cv_err unseal(struct cv_broker_store *store, uint32_t campaign, uint32_t kind, uint64_t number,
-                          uint64_t commit, sqlite3_stmt *stmt, int column) {
-  struct cv_seal *seal;
-  struct bound bound = bind_to(store, campaign, kind, number, commit);
-  cv_buf_clear(&store->scratch);
-  CV_TRY(seal_of(store, campaign, &seal));
-  return cv_seal_open(seal, bound.bytes, sizeof(bound.bytes), sqlite3_column_blob(stmt, column),
-                      (size_t)sqlite3_column_bytes(stmt, column), &store->scratch);
 }
 
 static enum cv_err take_chunk(struct cv_broker_store *store, struct cv_broker *broker, sqlite3_stmt *stmt) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The broker's database. One batch is one transaction, followed by the anchor. Secrets (journal, chunks) are sealed
- * with a key per campaign; database id, campaign, kind, number and commit are bound to each sealed value, so that none
- * can be moved to another place.
+ * with a random key per campaign (vault.h); database id, campaign, kind, number and commit are bound to each sealed
+ * value, so that none can be moved to another place.
  *
  * Tables: meta, campaign, plan, release (the noisy sums, not sealed: they leave the broker anyway), ended (records of
- * ended campaigns), journal, chunk.
+ * ended campaigns), journal, chunk, wrapped_key.
  */
 #ifndef CV_BROKER_STORE_H
 #define CV_BROKER_STORE_H
@@ -13,7 +13,8 @@
 #include "broker/anchor.h"
 #include "broker/batch.h"
 #include "broker/core.h"
-#include "common/crypto/crypto.h"
+#include "broker/vault.h"
+#include "common/crypto/ring.h"
 #include "common/db/db.h"
 
 struct cv_broker_store;
@@ -28,10 +29,10 @@ struct cv_broker_store_files {
 
 /*
  * Opens or creates the database and compares it with its anchor. CV_ERR_DAMAGED, with both commit numbers, if the
- * database is older than its anchor, of another history, or exists without an anchor. `master` is the sealing key,
- * borrowed for the call.
+ * database is older than its anchor, of another history, or exists without an anchor; also if the ring has no key that
+ * fits. `ring` is borrowed for the call. Unless `readonly`, all keys are wrapped by the ring's current key afterwards.
  */
-CV_MUST_USE enum cv_err cv_broker_store_open(const struct cv_broker_store_files *files, const struct cv_key *master,
+CV_MUST_USE enum cv_err cv_broker_store_open(const struct cv_broker_store_files *files, const struct cv_ring *ring,
                                              struct cv_broker_store **ret, struct cv_why *why);
 void cv_broker_store_close(struct cv_broker_store *store);
 /* The open database, for a copy of it. */
@@ -39,8 +40,25 @@ struct cv_db *cv_broker_store_database(const struct cv_broker_store *store);
 /* Whether a database exists at the path. */
 bool cv_broker_store_exists(const char *database);
 
-/* A number unique to this database, changed by each recovery. Keys that must not outlive either are derived with it. */
-uint64_t cv_broker_store_number(const struct cv_broker_store *store);
+/* The key of tickets; the caller wipes it. It is unique to this database, and each recovery makes another one, so that
+ * tickets which were issued in the lost time do not open any more. */
+CV_MUST_USE enum cv_err cv_broker_store_tickets(struct cv_broker_store *store, struct cv_key *ret, struct cv_why *why);
+
+/*
+ * Wraps all keys anew by the current key of another ring, which must have the key that wraps now, and forgets every
+ * other master key. Nothing else changes, and the anchor still fits. The old key is needed no more when this has
+ * returned. CV_ERR_DAMAGED if the ring does not have the key that wraps now: nothing has changed. After another error
+ * the daemon must stop. Must not be called while a commit runs.
+ */
+CV_MUST_USE enum cv_err cv_broker_store_rekey(struct cv_broker_store *store, const struct cv_ring *ring,
+                                              struct cv_why *why);
+/* The current master key, and the keys that are stored. */
+struct cv_broker_keys {
+  struct cv_key_id current;
+  struct cv_vault_count count;
+};
+CV_MUST_USE enum cv_err cv_broker_store_keys(struct cv_broker_store *store, struct cv_broker_keys *ret,
+                                             struct cv_why *why);
 
 /* For repair: the anchor as found and whether it existed; the database's own mark; whether both are of one history. */
 struct cv_broker_marks {

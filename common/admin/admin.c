@@ -67,25 +67,50 @@ static enum MHD_Result reply_metrics(struct cv_admin *admin, struct MHD_Connecti
   return result;
 }
 
+static enum MHD_Result reply_seal(struct cv_admin *admin, struct MHD_Connection *connection) {
+  struct cv_admin_line line = {.text = ""};
+  admin->ops.seal(admin->data, &line);
+  return reply_text(connection, MHD_HTTP_OK, line.text);
+}
+
+static enum MHD_Result reply_rewrap(struct cv_admin *admin, struct MHD_Connection *connection) {
+  struct cv_admin_line line = {.text = ""};
+  struct cv_why why = {{0}};
+  return admin->ops.rewrap(admin->data, &line, &why) == CV_OK
+             ? reply_text(connection, MHD_HTTP_OK, line.text)
+             : reply_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE, why.text);
+}
+
 /* Every path of the endpoint but LOG_LEVEL, which has a body. `method` GET allows HEAD, too. `reply` NULL: the answer
  * is the copy (handout.h). */
 static const struct route {
   const char *path, *method;
   enum MHD_Result (*reply)(struct cv_admin *admin, struct MHD_Connection *connection);
+  bool seals; /* only of a daemon with wrapped keys */
 } routes[] = {
     {"/health", MHD_HTTP_METHOD_GET, reply_health},
     {"/readyz", MHD_HTTP_METHOD_GET, reply_ready},
     {"/metrics", MHD_HTTP_METHOD_GET, reply_metrics},
     {"/backup", MHD_HTTP_METHOD_POST, NULL},
+    {"/seal", MHD_HTTP_METHOD_GET, reply_seal, .seals = true},
+    {"/seal/rewrap", MHD_HTTP_METHOD_POST, reply_rewrap, .seals = true},
 };
 
-static enum MHD_Result reply_unknown(struct MHD_Connection *connection) {
-  const char *paths[CV_COUNT(routes) + 1] = {[CV_COUNT(routes)] = LOG_LEVEL};
+static bool has_route(const struct cv_admin *admin, const struct route *route) {
+  return !route->seals || admin->ops.seal != NULL;
+}
+
+static enum MHD_Result reply_unknown(const struct cv_admin *admin, struct MHD_Connection *connection) {
+  const char *paths[CV_COUNT(routes) + 1];
   char list[256], text[320];
+  size_t n = 0;
   for (size_t i = 0; i < CV_COUNT(routes); i++) {
-    paths[i] = routes[i].path;
+    if (has_route(admin, &routes[i])) {
+      paths[n++] = routes[i].path;
+    }
   }
-  cv_text_either(paths, CV_COUNT(paths), list, sizeof(list));
+  paths[n++] = LOG_LEVEL;
+  cv_text_either(paths, n, list, sizeof(list));
   (void)snprintf(text, sizeof(text), "unknown path; expected %s", list);
   return reply_text(connection, MHD_HTTP_NOT_FOUND, text);
 }
@@ -113,7 +138,7 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
     return cv_admin_level(connection, method, upload, upload_n, request);
   }
   for (size_t i = 0; i < CV_COUNT(routes); i++) {
-    if (strcmp(url, routes[i].path) == 0) {
+    if (strcmp(url, routes[i].path) == 0 && has_route(admin, &routes[i])) {
       return !has_method(&routes[i], method) ? reply_wrong_method(connection, routes[i].method)
              : routes[i].reply != NULL
                  ? routes[i].reply(admin, connection)
@@ -125,7 +150,7 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
   if (reads && admin->ops.page != NULL && admin->ops.page(admin->data, connection, url, request, &result)) {
     return result;
   }
-  return reply_unknown(connection);
+  return reply_unknown(admin, connection);
 }
 
 /* Each part of the endpoint has its own objects for requests that it has begun. */

@@ -6,8 +6,12 @@
  *   GET /metrics  Prometheus text
  *   GET, PUT and POST /log-level (level.h)
  *   POST /backup  a copy of the daemon's database (handout.h), or 503 or 409 and one line with the reason
+ *   GET /seal     the name of the master key that wraps the stored keys
+ *   POST /seal/rewrap  reads the key file again, and begins to wrap by its current key, whose name is the answer;
+ *                 GET /seal has that name when it is done. 503 and one line if the file does not fit
  *   further paths of a daemon that has a page
- * A request whose Host is not this machine gets 403, an unknown path 404, another method 405.
+ * To a daemon without wrapped keys the two of /seal are unknown paths. A request whose Host is not this machine gets
+ * 403, an unknown path 404, another method 405.
  */
 #ifndef CV_ADMIN_H
 #define CV_ADMIN_H
@@ -22,6 +26,10 @@
 
 struct cv_admin;
 
+struct cv_admin_line {
+  char text[256];
+};
+
 struct cv_admin_ops {
   /* Both return CV_OK, or an error with the reason in `why`. */
   enum cv_err (*health)(void *data, struct cv_why *why);
@@ -31,6 +39,9 @@ struct cv_admin_ops {
   /* Begins a copy of the database; cv_admin_copied() follows, never from inside this call and not after
    * cv_admin_stop(). */
   cv_handout_begin_fn *backup;
+  /* Both write a line's text into `ret`; NULL: the daemon has no wrapped keys. */
+  void (*seal)(void *data, struct cv_admin_line *ret);
+  enum cv_err (*rewrap)(void *data, struct cv_admin_line *ret, struct cv_why *why);
   /* Answers the paths of the page (common/page/page.h), if the daemon has one; NULL: it has none. */
   bool (*page)(void *data, struct MHD_Connection *connection, const char *url, void **request, enum MHD_Result *ret);
   void (*ended)(void *data, void **request); /* a request is over, of the page or of another path; NULL: as for page */

@@ -16,7 +16,7 @@
 enum { AGAIN_MS = 20, ANSWER_BYTES = 4096, SHOWN_BYTES = 60 };
 
 struct probe {
-  const char *path;
+  const char *path, *method, *url;
   int fd;
   unsigned limit_ms;
   uint64_t end_ms;
@@ -54,8 +54,12 @@ static enum cv_err call(struct probe *probe, const struct sockaddr_un *address, 
 /* A new socket's buffer holds the whole request. A failure is ignored: if the daemon has closed, its answer can
  * still be read. */
 static void ask(const struct probe *probe) {
-  static const char request[] = "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-  (void)send(probe->fd, request, sizeof(request) - 1, MSG_NOSIGNAL);
+  char request[256];
+  int n = snprintf(request, sizeof(request),
+                   "%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", probe->method,
+                   probe->url);
+  CV_REQUIRE(n > 0 && (size_t)n < sizeof(request));
+  (void)send(probe->fd, request, (size_t)n, MSG_NOSIGNAL);
 }
 
 /* Reads until the daemon closes or the buffer is full. */
@@ -77,21 +81,23 @@ static enum cv_err receive(struct probe *probe, struct cv_why *why) {
   return CV_OK;
 }
 
-static enum cv_err judge(const struct probe *probe, struct cv_why *why) {
+/* CV_OK for 200; then the first line of the body is copied. */
+static enum cv_err judge(const struct probe *probe, char *line, size_t size, struct cv_why *why) {
   const char *answer = probe->answer;
   if (probe->n == 0) {
     return cv_fail(why, CV_ERR_IO, "%s: closed without an answer", probe->path);
   }
   /* "HTTP/1.1 200" has 12 characters; the status begins at the ninth. */
   if (strncmp(answer, "HTTP/1.", 7) != 0 || probe->n < 12) {
-    size_t line = strcspn(answer, "\r\n");
+    size_t first = strcspn(answer, "\r\n");
     return cv_fail(why, CV_ERR_IO, "%s: answers \"%.*s\"; expected HTTP", probe->path,
-                   line < SHOWN_BYTES ? (int)line : SHOWN_BYTES, answer);
+                   first < SHOWN_BYTES ? (int)first : SHOWN_BYTES, answer);
   }
   long status = strtol(answer + 9, NULL, 10);
   const char *body = strstr(answer, "\r\n\r\n");
   size_t words = body == NULL ? 0 : strcspn(body + 4, "\r\n");
   if (status == 200) {
+    (void)snprintf(line, size, "%.*s", (int)words, body == NULL ? "" : body + 4);
     return CV_OK;
   }
   /* 503 has the daemon's own reason, which is all that a person needs. */
@@ -101,24 +107,32 @@ static enum cv_err judge(const struct probe *probe, struct cv_why *why) {
   return cv_fail(why, CV_ERR_IO, "%s: answers %ld; expected 200, or 503 and a reason", probe->path, status);
 }
 
-static enum cv_err converse(struct probe *probe, const struct sockaddr_un *address, struct cv_why *why) {
+static enum cv_err converse(struct probe *probe, const struct sockaddr_un *address, char *line, size_t size,
+                            struct cv_why *why) {
   CV_TRY(call(probe, address, why));
   ask(probe);
   CV_TRY(receive(probe, why));
-  return judge(probe, why);
+  return judge(probe, line, size, why);
 }
 
-enum cv_err cv_probe_health(const char *path, unsigned limit_ms, struct cv_why *why) {
-  struct probe probe = {.path = path, .limit_ms = limit_ms, .end_ms = cv_clock_mono_ms() + limit_ms};
+enum cv_err cv_probe_ask(const char *path, const char *method, const char *url, unsigned limit_ms, char *line,
+                         size_t size, struct cv_why *why) {
+  struct probe probe = {
+      .path = path, .method = method, .url = url, .limit_ms = limit_ms, .end_ms = cv_clock_mono_ms() + limit_ms};
   struct sockaddr_un address;
   CV_TRY(cv_admin_path(path, &address, why));
   probe.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (probe.fd < 0) {
     return cv_fail(why, CV_ERR_IO, "%s: cannot create a socket: %s", path, strerror(errno));
   }
-  enum cv_err err = converse(&probe, &address, why);
+  enum cv_err err = converse(&probe, &address, line, size, why);
   (void)close(probe.fd);
   return err;
+}
+
+enum cv_err cv_probe_health(const char *path, unsigned limit_ms, struct cv_why *why) {
+  char line[8]; /* "ok" */
+  return cv_probe_ask(path, "GET", "/health", limit_ms, line, sizeof(line), why);
 }
 
 static enum cv_err fail_missing(struct cv_why *why) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Client of the admin endpoint: asks a daemon whether it is healthy, as a container's health check does. */
+/* Client of the admin endpoint: asks a daemon whether it is healthy, as a container's health check does, or for another
+ * line. */
 #ifndef CV_ADMIN_PROBE_H
 #define CV_ADMIN_PROBE_H
 
@@ -13,6 +14,13 @@ enum { CV_PROBE_MS = 2000 };
  * comes in time, or the answer is not valid.
  */
 CV_MUST_USE enum cv_err cv_probe_health(const char *path, unsigned limit_ms, struct cv_why *why);
+
+/*
+ * Sends a request for `url` with `method` to that socket, and copies the first line of the answer to `line` (cut to
+ * `size`). The same errors.
+ */
+CV_MUST_USE enum cv_err cv_probe_ask(const char *path, const char *method, const char *url, unsigned limit_ms,
+                                     char *line, size_t size, struct cv_why *why);
 
 /*
  * Implements --probe, within CV_PROBE_MS: prints one line, on standard output if the daemon is healthy, otherwise on

@@ -31,10 +31,8 @@ struct cv_key {
 };
 /* Overwrites the key; the compiler cannot remove the call. */
 void cv_key_wipe(struct cv_key *key);
-/* Read a key file (32 bytes, accessible to its owner only), or create one with mode 0600 (CV_ERR_EXISTS if it
- * exists). */
-CV_MUST_USE enum cv_err cv_key_read(const char *path, struct cv_key *ret, struct cv_why *why);
-CV_MUST_USE enum cv_err cv_key_create(const char *path, struct cv_key *ret, struct cv_why *why);
+/* A new key from OpenSSL's generator. CV_ERR_CRYPTO. */
+CV_MUST_USE enum cv_err cv_key_random(struct cv_key *ret);
 /* HKDF-SHA256 with a label and a number: derives all keys from one master key. */
 CV_MUST_USE enum cv_err cv_key_derive(const struct cv_key *master, const char *label, uint64_t number,
                                       struct cv_key *ret);

@@ -556,6 +556,16 @@ static void metrics(void *data, struct cv_buf *out) {
   daemon->ops->metrics(daemon->party, &daemon->lanes.refusals, out);
 }
 
+static void seal(void *data, struct cv_admin_line *ret) {
+  struct cv_daemon *daemon = data;
+  daemon->ops->seal(daemon->party, ret);
+}
+
+static enum cv_err rewrap(void *data, struct cv_admin_line *ret, struct cv_why *why) {
+  struct cv_daemon *daemon = data;
+  return daemon->draining ? cv_fail(why, CV_ERR_STATE, "draining") : daemon->ops->rewrap(daemon->party, ret, why);
+}
+
 /* The line in the audit log is written in the turn after this, before the first page is copied. */
 static enum cv_err begin_backup(void *data, struct cv_why *why) {
   struct cv_daemon *daemon = data;
@@ -608,22 +618,24 @@ static void end_page(void *data, void **request) {
 }
 
 static enum cv_err open_admin(struct cv_daemon *daemon, struct cv_why *why) {
-  static const struct cv_admin_ops ops = {.health = health,
-                                          .ready = ready,
-                                          .metrics = metrics,
-                                          .backup = begin_backup,
-                                          .page = serve_page,
-                                          .ended = end_page};
+  const struct cv_admin_ops ops = {.health = health,
+                                   .ready = ready,
+                                   .metrics = metrics,
+                                   .backup = begin_backup,
+                                   .page = serve_page,
+                                   .ended = end_page,
+                                   .seal = daemon->ops->seal == NULL ? NULL : seal,
+                                   .rewrap = daemon->ops->seal == NULL ? NULL : rewrap};
   const char *path = daemon->config->settings->admin;
   return path == NULL ? CV_OK : cv_admin_start(&daemon->loop, path, &ops, daemon, &daemon->admin, why);
 }
 
-/* The party has read its other files; only the certificates are read again, on SIGHUP. */
+/* Certificates are read again on SIGHUP, the key file before keys are wrapped anew: it is in memory anyway. */
 static enum cv_err enter_sandbox(const struct cv_daemon *daemon, struct cv_why *why) {
   const struct cv_daemon_config *config = daemon->config;
   const struct cv_channel_settings *channel = &config->settings->channel;
   const struct cv_sandbox_needs needs = {
-      .reads = {channel->ca, channel->cert, channel->key, channel->denied, channel->crl},
+      .reads = {channel->ca, channel->cert, channel->key, channel->denied, channel->crl, config->reread},
       .state = config->state,
       .socket = config->settings->admin,
       .appends = config->settings->audit,

@@ -20,6 +20,7 @@
 #ifndef CV_DAEMON_DAEMON_H
 #define CV_DAEMON_DAEMON_H
 
+#include "common/admin/admin.h"
 #include "common/base/event.h"
 #include "common/base/rng.h"
 #include "common/daemon/lane.h"
@@ -73,6 +74,9 @@ struct cv_daemon_ops {
    * the network's refusals to be added to the core's; the metrics that every daemon has are there already. */
   enum cv_err (*health)(void *party, struct cv_why *why);
   void (*metrics)(void *party, const struct cv_refusals *network, struct cv_buf *out);
+  /* struct cv_admin_ops; both NULL if the party has no wrapped keys. */
+  void (*seal)(void *party, struct cv_admin_line *ret);
+  enum cv_err (*rewrap)(void *party, struct cv_admin_line *ret, struct cv_why *why);
 
   /* What the page shows, with `party` as data; also on the admin socket. NULL: the party has no page. */
   const struct cv_page_ops *page;
@@ -88,6 +92,7 @@ struct cv_daemon_config {
   const struct cv_daemon_settings *settings;
   const char *state;        /* folder; NULL: not configured */
   const char *database;     /* the database's file in it */
+  const char *reread;       /* a file of the party's own that it reads again after the start; NULL: none */
   unsigned roles;           /* roles allowed for the daemon's own certificate: set of 1u << enum cv_role */
   const char *listen;       /* HOST:PORT; NULL: the daemon does not listen */
   struct cv_tls_peers from; /* peers allowed to connect */

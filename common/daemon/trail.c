@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/base/buf.h"
+#include "common/base/clock.h"
 #include "common/base/rng.h"
 #include "common/base/text.h"
 #include "common/crypto/crypto.h"
@@ -351,5 +352,17 @@ enum cv_err cv_trail_write(struct cv_trail *trail, struct cv_why *why) {
     cv_buf_clear(&trail->writing);
   }
   cv_buf_fini(&out);
+  return err;
+}
+
+enum cv_err cv_trail_record(const char *path, const char *program, const struct cv_event *event, struct cv_why *why) {
+  struct cv_trail *trail;
+  if (path == NULL) {
+    return CV_OK;
+  }
+  CV_TRY(cv_trail_open(path, program, &trail, why));
+  cv_trail_add(trail, event, cv_clock_mono_ms(), cv_clock_wall_ms());
+  enum cv_err err = cv_trail_flush(trail) ? cv_trail_write(trail, why) : CV_OK;
+  cv_trail_close(trail);
   return err;
 }

@@ -47,6 +47,9 @@ bool cv_trail_flush(struct cv_trail *trail);
 void cv_trail_drop(struct cv_trail *trail);
 /* Appends and syncs the flushed lines. Any thread, one at a time. After an error the daemon must stop. */
 CV_MUST_USE enum cv_err cv_trail_write(struct cv_trail *trail, struct cv_why *why);
+/* Adds one line to the log at `path` of a daemon that does not run, and syncs it; `path` NULL: none is configured. */
+CV_MUST_USE enum cv_err cv_trail_record(const char *path, const char *program, const struct cv_event *event,
+                                        struct cv_why *why);
 /* Opens the file again after it was renamed: the next flushed lines go to the new one and continue the chain. An error
  * leaves the trail as it was. */
 CV_MUST_USE enum cv_err cv_trail_reopen(struct cv_trail *trail, struct cv_why *why);

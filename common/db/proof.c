@@ -30,7 +30,8 @@ struct lane {
 
 struct group {
   int64_t number;
-  bool is_dirty, is_stored; /* stored: the sums on disk are in `stored` */
+  bool is_dirty;
+  size_t stored_parts; /* the sums of so many parts are on disk, and in `stored`; of fewer in an older database */
   struct group *next_dirty;
   struct lane now[CV_PROOF_PARTS_MAX], then[CV_PROOF_PARTS_MAX];
   uint8_t stored[CV_PROOF_PARTS_MAX * LANE_BYTES], next[CV_PROOF_PARTS_MAX * LANE_BYTES];
@@ -318,7 +319,7 @@ static enum cv_err encode_group(struct sums *sums, struct group *group) {
   for (size_t i = 0; i < sums->config.parts; i++) {
     struct code code;
     /* Unchanged tables of the group keep their code: a commit costs one code per table that it changed. */
-    if (group->is_stored && memcmp(&group->now[i], &group->then[i], sizeof(group->now[i])) == 0) {
+    if (i < group->stored_parts && memcmp(&group->now[i], &group->then[i], sizeof(group->now[i])) == 0) {
       cv_buf_put(&out, group->stored + i * LANE_BYTES, LANE_BYTES);
       continue;
     }
@@ -387,7 +388,7 @@ static void keep_sums(void *data) {
   for (struct group *group = pop_dirty(sums); group != NULL; group = pop_dirty(sums)) {
     memcpy(group->then, group->now, sizeof(group->then));
     memcpy(group->stored, group->next, sizeof(group->stored));
-    group->is_stored = true;
+    group->stored_parts = sums->config.parts;
     if (is_empty(sums, group)) {
       CV_REQUIRE(sums->groups != NULL);
       HASH_DEL(sums->groups, group);
@@ -534,12 +535,12 @@ static enum cv_err read_stored(struct sums *sums, struct cv_buf *root, struct cv
     enum cv_err err = CV_OK;
     if (number == ROOT_GROUP) {
       cv_buf_put(root, sqlite3_column_blob(stmt, 1), n);
-    } else if (n != sums->config.parts * LANE_BYTES) {
+    } else if (n % LANE_BYTES != 0 || n > sums->config.parts * LANE_BYTES) {
       err = cv_fail(why, CV_ERR_DAMAGED, "%s: table proof, row %lld: %zu bytes; expected %zu", cv_db_path(sums->db),
                     (long long)number, n, sums->config.parts * LANE_BYTES);
     } else if (group_of(sums, number, &group) == CV_OK) {
       memcpy(group->stored, sqlite3_column_blob(stmt, 1), n);
-      group->is_stored = true;
+      group->stored_parts = n / LANE_BYTES; /* fewer in a database of before the last parts were added */
     } else {
       err = no_memory(sums, CV_ERR_NOMEM, why);
     }
@@ -572,15 +573,17 @@ static enum cv_err check_part(struct sums *sums, size_t part, struct cv_why *why
     const struct lane *lane = &group->now[part];
     struct cv_reader stored = cv_reader_over(group->stored + part * LANE_BYTES, LANE_BYTES);
     uint64_t expected = cv_read_u64(&stored);
+    bool is_stored = part < group->stored_parts;
     struct code code;
-    if (!group->is_stored && lane->rows == 0) {
+    /* The root's code covers this, too: a part cannot be cut off together with its rows. */
+    if (!is_stored && lane->rows == 0) {
       continue;
     }
     enum cv_err err = code_of_lane(sums, SUM_PART, (uint8_t)part, group->number, lane, &code);
     if (err != CV_OK) {
       return no_memory(sums, err, why);
     }
-    if (!group->is_stored || expected != lane->rows || memcmp(stored.at, code.bytes, CV_PROOF_CODE_BYTES) != 0) {
+    if (!is_stored || expected != lane->rows || memcmp(stored.at, code.bytes, CV_PROOF_CODE_BYTES) != 0) {
       return fail_group(sums, part, group, lane, expected, why);
     }
   }
@@ -729,7 +732,7 @@ enum cv_err cv_proof_begin(struct cv_db *db, const struct cv_proof_config *confi
     cv_db_set_hook(db, &hook, sums); /* the database frees it: its preupdate hook and SQL function use it */
     CV_TRY(begin(sums, &proof, &rows, why));
   }
-  if (proof == CV_PROOF_ADDED && rows > 0) {
+  if (proof == CV_PROOF_ADDED && rows > 0 && !config->is_new) {
     cv_log(CV_LOG_INFO, "%s: upgraded from an earlier version: added codes to %llu rows", cv_db_path(db),
            (unsigned long long)rows);
   }

@@ -33,11 +33,12 @@ struct cv_proof_part {
 
 struct cv_proof_config {
   const struct cv_proof_part *part;
-  size_t parts;
+  size_t parts; /* a database may have been written with fewer: later ones had no rows then */
   /* Computes a keyed code; its only error is CV_ERR_NOMEM. NULL: a checksum. */
   enum cv_err (*code)(void *data, const void *bytes, size_t n, uint8_t ret[2 * CV_PROOF_CODE_BYTES]);
   void *data;
   bool adopts; /* accepts rows without codes and computes their codes */
+  bool is_new; /* this run has made the rows: adding codes to them is no upgrade, and is not logged */
 };
 
 /* NONE: the rows have no codes (opened for reading only, or an earlier version). FITS: all codes match. ADDED: codes

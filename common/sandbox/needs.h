@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-enum { CV_SANDBOX_READS = 5 };
+enum { CV_SANDBOX_READS = 6 };
 
 /* What a daemon still needs after its start. All strings are borrowed; NULL means not needed. Listening sockets are
  * already open. */

@@ -20,6 +20,7 @@ static const struct cv_command commands[] = {
     {"backup", cv_launcher_backup, "copy the database of a running party"},
     {"recover", cv_launcher_recover, "recover a broker whose database is outdated or lost"},
     {"audit", cv_launcher_audit, "check that no line of an audit log was changed or removed"},
+    {"seal", cv_launcher_seal, "replace the key that protects a broker's stored keys, or say which it is"},
     {"tether", cv_launcher_tether, NULL},
 };
 

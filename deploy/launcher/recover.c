@@ -7,12 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "deploy/launcher/command.h"
-#include "deploy/launcher/findings.h"
 #include "deploy/launcher/program.h"
+#include "deploy/launcher/state.h"
 
 struct settings {
   char *thirdparty;
@@ -84,12 +83,9 @@ static enum cv_err ask_thirdparty(const char *config, char *to, size_t size, str
   return err;
 }
 
-static int run_broker(const struct settings *settings, const char *config, const char *claims) {
-  const char *args[CV_PROGRAM_ARGS + 1] = {"--config", config, "--recover"};
-  struct cv_findings findings = {.party = "broker"};
-  struct cv_why why;
-  int status = 1;
-  size_t n = 3;
+static int run_broker(const struct settings *settings, const char *word, const char *claims) {
+  const char *args[5] = {"--recover"};
+  size_t n = 1;
   if (settings->lost) {
     args[n++] = "--lost";
   }
@@ -97,31 +93,11 @@ static int run_broker(const struct settings *settings, const char *config, const
     args[n++] = "--recover-thirdparty";
     args[n++] = claims;
   }
-  if (cv_program_run("crowdveil-broker", args, cv_findings_line, &findings, &status, &why) != CV_OK) {
-    return cv_command_fail(&table, 1, "%s", why.text);
-  }
-  /* On failure the broker's last finding is the reason. */
-  if (status == 0) {
-    cv_findings_print(&findings, settings->json);
-  } else if (findings.count > 0) {
-    (void)cv_command_fail(&table, 1, "%s", findings.found[findings.count - 1].what);
-  }
-  cv_findings_fini(&findings);
-  return status;
-}
-
-/* Returns the broker's configuration file: `word` itself, or broker.yaml in the folder `word`. */
-static const char *config_of(const char *word, char *to, size_t size) {
-  struct stat info;
-  if (stat(word, &info) != 0 || !S_ISDIR(info.st_mode)) {
-    return word;
-  }
-  (void)snprintf(to, size, "%s/broker.yaml", word);
-  return to;
+  return cv_state_command(&table, word, args, settings->json);
 }
 
 static int recover(const struct settings *settings, const char *word) {
-  char config[4096], answer[4096] = "";
+  char answer[4096] = "";
   struct cv_why why;
   const char *claims = settings->thirdparty;
   int status = 1;
@@ -135,7 +111,7 @@ static int recover(const struct settings *settings, const char *word) {
     }
   }
   if (settings->thirdparty == NULL || claims != NULL) {
-    status = run_broker(settings, config_of(word, config, sizeof(config)), claims);
+    status = run_broker(settings, word, claims);
   }
   if (answer[0] != '\0') {
     (void)unlink(answer);

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Databases of earlier versions, and of this one: every program opens them, gives the same answers, and goes on."""
 import contextlib
-import gzip
 import json
 import shutil
 import sqlite3
@@ -11,6 +10,7 @@ import pytest
 
 from client.requester import end_name
 from client.worker import GRID, Session, work
+from harness.before import content, put, put_all, said
 from harness.commands import crowdveil
 from harness.daemon import BUILD, PROGRAMS, ROOT, write_config
 from harness.lab import lab
@@ -35,29 +35,6 @@ def before(request):
     return request.getfixturevalue(TODAY) if request.param == TODAY else ROOT / "tests/data" / request.param
 
 
-def content(before, name):
-    packed = before / f"{name}.gz"
-    return gzip.decompress(packed.read_bytes()) if packed.exists() else (before / name).read_bytes()
-
-
-def said(before):
-    return json.loads(content(before, "said.json"))
-
-
-def put(before, name, folder, mode=0o600):
-    """A writable copy."""
-    (folder / name).write_bytes(content(before, name))
-    (folder / name).chmod(mode)
-    return folder / name
-
-
-def put_all(before, deployment):
-    put(before, "broker.db", deployment.folder / deployment.state("broker-state"))
-    put(before, "thirdparty.db", deployment.folder / deployment.state("thirdparty-state"))
-    for name in ("anchor", "seal.key"):
-        put(before, name, deployment.folder)
-
-
 def holds(old, new, where):
     """Every earlier answer is still given; there may be more."""
     if isinstance(old, dict):
@@ -71,6 +48,12 @@ def holds(old, new, where):
             holds(*pair, f"{where}[{number}]")
     else:
         assert old == new, where
+
+
+def ledger(deployment, number):
+    """On a connection of its own: one that watches a campaign may get its progress first."""
+    with deployment.requester() as requester:
+        return requester.ledger(number)
 
 
 def test_daemons_say_the_same_and_go_on(deployment, before):
@@ -98,7 +81,7 @@ def test_daemons_say_the_same_and_go_on(deployment, before):
         assert verdicts == {"accepted": 60}
         seen = requester.watch(running, until=lambda progress: progress.tokens == 44 + 60)
         assert seen.DESCRIPTOR.name == "Progress" and seen.releases > had
-        charged = requester.ledger(running)
+        charged = ledger(deployment, running)
         # what a worker gave then still counts: it has given its one token of this campaign
         with Session(deployment.broker.address, files.ca, files.cert, files.key) as session:
             assert work(session, range(101, 145), lambda *_: GRID // 2)[0] == {}
@@ -107,7 +90,7 @@ def test_daemons_say_the_same_and_go_on(deployment, before):
         finished = requester.watch(running).progress
         assert (end_name(finished.end), finished.tokens) == ("tokens", 990), "as many whole rounds as the limit has"
         assert verdicts["accepted"] == 990 - 44 - 60
-        ends = requester.ledger(running)
+        ends = ledger(deployment, running)
         assert len(charged.accounts) == len(ends.accounts), (charged, ends)
         assert all(new.spent >= old.spent > 0 and new.tokens > old.tokens
                    for old, new in zip(charged.accounts, ends.accounts))
@@ -130,6 +113,19 @@ def test_daemons_say_the_same_and_go_on(deployment, before):
     else:
         assert "expected the database not to be older than its anchor" in broker.text()
         assert done.returncode == 0, done.stderr
+
+
+def test_a_wrong_key_changes_nothing(deployment, before):
+    """Rows without codes do not get any under a key that opens none of them: the right key fits afterwards."""
+    put_all(before, deployment)
+    right = (deployment.folder / "seal.key").read_bytes()
+    (deployment.folder / "seal.key").write_bytes(bytes(32))
+    broker = deployment.launch_broker(LIMITS)
+    assert broker.wait() == 1 and "seal_key" in broker.text()
+    deployment.daemons.remove(broker)
+    (deployment.folder / "seal.key").write_bytes(right)
+    deployment.up(broker=LIMITS)
+    assert set(deployment.stop().values()) == {0}
 
 
 def test_a_later_format_is_refused_in_one_line(deployment, before):

@@ -120,6 +120,11 @@ class Spied:
         folder = self.deployment.folder
         places = {f"admin answer {url} of the {name}": get(folder / f"{name}.sock", url)[1].encode()
                   for name in ("broker", "thirdparty") for url in ("/metrics", "/health", "/readyz", "/log-level")}
+        places["admin answer /seal of the broker"] = get(folder / "broker.sock", "/seal")[1].encode()
+        for action in ("rotate", "status"):
+            done = crowdveil("seal", action, folder / "broker.yaml")
+            assert done.returncode == 0, done.stderr
+            places[f"seal {action}"] = (done.stdout + done.stderr).encode()
         places |= {**self.page_answers(), **self.columns}
         for form in ("table", "json", "csv"):
             done = crowdveil("ledger", self.campaign, "--format", form, *as_requester(self.deployment))

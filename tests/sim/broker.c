@@ -12,6 +12,7 @@
 #include "broker/workers.h"
 #include "common/daemon/turn.h"
 #include "tests/sim/net.h"
+#include "tests/sim/rotation.h"
 #include "tests/sim/tally.h"
 #include "tests/sim/truth.h"
 
@@ -25,6 +26,7 @@ struct self {
   struct cv_mac *mac;
   struct cv_rng_seeded noise;
   bool turning, draining;
+  bool rekeys;        /* is to wrap its keys anew */
   uint32_t farewells; /* deliveries since the request to stop */
   uint64_t drain_until_ms;
 };
@@ -169,9 +171,23 @@ static bool is_pending(void *data) {
   return cv_broker_is_pending(self->core) && party_step(party);
 }
 
+/* Wraps the keys anew; the broker may die before, in between or after. */
+static void rekey(struct party *party) {
+  struct self *self = party->self;
+  struct cv_why why;
+  self->rekeys = false;
+  if (!party_step(party)) {
+    return;
+  }
+  if (cv_broker_store_rekey(self->store, &party->world->ring, &why) != CV_OK) {
+    cv_turn_fail(&self->turn, "cannot wrap the keys anew", &why);
+  } else if (party_step(party)) {
+    rotation_wrapped(party->world);
+  }
+}
+
 /* Reads an ended campaign for a requester that waits for it. */
-static void fetch(void *data) {
-  struct party *party = data;
+static void fetch(struct party *party) {
   struct self *self = party->self;
   uint32_t campaign;
   struct cv_why why;
@@ -185,6 +201,16 @@ static void fetch(void *data) {
     cv_turn_fail(&self->turn, "cannot read", &why);
   } else {
     tally(TALLY_FETCHED);
+  }
+}
+
+static void between(void *data) {
+  struct party *party = data;
+  const struct self *self = party->self;
+  if (self->rekeys) {
+    rekey(party);
+  } else {
+    fetch(party);
   }
 }
 
@@ -286,7 +312,7 @@ static void on_failure(void *data, const char *what, const struct cv_why *why) {
   party->exits = party->exits || !party->dead;
 }
 
-static const struct cv_turn_ops turn_ops = {.between = fetch,
+static const struct cv_turn_ops turn_ops = {.between = between,
                                             .is_pending = is_pending,
                                             .gathered = gathered,
                                             .flush = flush,
@@ -303,6 +329,12 @@ static void turn_soon(struct party *party) {
     self->turning = true;
     party_after(party, world_below(party->world, 3), TIMER_TURN);
   }
+}
+
+void broker_rekey(struct party *party) {
+  struct self *self = party->self;
+  self->rekeys = true;
+  turn_soon(party);
 }
 
 /* ---- the end ---- */
@@ -522,19 +554,19 @@ static bool fetch_ended(struct self *self, struct cv_why *why) {
 static bool start(struct party *party, struct cv_why *why) {
   struct world *world = party->world;
   struct self *self = calloc(1, sizeof(*self));
-  struct cv_key tickets;
+  const struct cv_key tickets = {{0x5a}};
   struct cv_broker_config config;
   const struct cv_broker_store_files files = {.database = "B/broker.db", .anchor = "B/anchor", .vfs = CV_SIM_VFS};
   CV_REQUIRE(self != NULL);
   party->self = self;
   self->turn = (struct cv_turn){
       .ops = &turn_ops, .data = party, .crowd = world->scenario.batch_crowd, .full = world->scenario.batch_full};
-  if (cv_broker_store_open(&files, &world->master, &self->store, why) != CV_OK) {
+  if (cv_broker_store_open(&files, &world->ring, &self->store, why) != CV_OK) {
     return false;
   }
-  /* The database has a random number; here tickets must be the same in every run. */
-  CV_REQUIRE(cv_key_derive(&world->master, "crowdveil tickets", 0, &tickets) == CV_OK &&
-             cv_mac_new(&tickets, &self->mac) == CV_OK);
+  rotation_check_tickets(world, self->store);
+  /* The database has a random key; here tickets must be the same in every run. */
+  CV_REQUIRE(cv_mac_new(&tickets, &self->mac) == CV_OK);
   cv_rng_seeded_init(&self->noise, world->scenario.seed, 77, 3, party->life);
   configure(party, &config);
   CV_REQUIRE(cv_broker_new(&config, &self->core) == CV_OK);

@@ -7,6 +7,7 @@
 
 #include "broker/repair.h"
 #include "tests/sim/net.h"
+#include "tests/sim/rotation.h"
 #include "tests/sim/tally.h"
 #include "tests/sim/truth.h"
 
@@ -86,7 +87,7 @@ static void recover(struct world *world) {
                                                      .chunks = 64},
                                           .digest = cv_sha256};
   const struct cv_repair repair = {.files = {.database = "B/broker.db", .anchor = "B/anchor", .vfs = CV_SIM_VFS},
-                                   .master = &world->master,
+                                   .ring = &world->ring,
                                    .config = &config,
                                    .lost = truth_snapshot_is_empty(world->truth),
                                    .wall_ms = world_wall_ms(world)};
@@ -151,6 +152,7 @@ static void roll_back(struct world *world) {
     disk_copy_durable(&world->disk_broker, "B/", &world->snapshot);
     world->has_snapshot = true;
     truth_snapshot(world->truth);
+    rotation_snapshot(world);
     world_log(world, "fault: the broker's disk is copied");
     return;
   }
@@ -162,6 +164,7 @@ static void roll_back(struct world *world) {
     party_die(broker, 10 + world_below(world, 500));
   }
   disk_after_power_loss(&world->disk_broker, world->rng);
+  rotation_put_back(world);
   if (world->scenario.rollback == ROLLBACK_DATABASE) {
     go_back_alone(world);
   } else {
@@ -183,7 +186,10 @@ static sqlite3 *open_raw(void) {
 
 /* A hash of every row that the broker reads; 0 if the rows cannot be read. */
 static uint64_t content(void) {
-  static const char *const tables[] = {"meta", "campaign", "plan", "release", "ledger", "recovery", "journal", "chunk"};
+  /* A start may wrap keys anew: of them only the places. */
+  static const char *const tables[] = {"meta",    "campaign", "plan",
+                                       "release", "ledger",   "recovery",
+                                       "journal", "chunk",    "(SELECT campaign, use FROM wrapped_key)"};
   sqlite3 *db = open_raw();
   uint64_t sum = 1;
   for (size_t i = 0; db != NULL && sum != 0 && i < CV_COUNT(tables); i++) {
@@ -252,6 +258,9 @@ static void edit_rows(struct world *world) {
       "UPDATE meta SET tokens = tokens / 2",
       "UPDATE campaign SET state = NULL",
       "UPDATE journal SET sealed = (SELECT sealed FROM journal LIMIT 1)",
+      "DELETE FROM wrapped_key WHERE campaign = (SELECT max(campaign) FROM wrapped_key)",
+      "UPDATE wrapped_key SET wrapped = (SELECT wrapped FROM wrapped_key WHERE use = 3) WHERE use = 1",
+      "UPDATE wrapped_key SET master = zeroblob(8) WHERE use = 2",
   };
   sqlite3 *db = open_raw();
   if (db != NULL) {
@@ -382,6 +391,12 @@ static void do_fault(struct world *world, enum fault fault) {
       break;
     case FAULT_DAMAGE:
       damage(world);
+      break;
+    case FAULT_ROTATE:
+      if (world_chance(world, 40)) {
+        world->disk_broker.fuse = 1 + (int)world_below(world, 30);
+      }
+      rotation_begin(world);
       break;
     default:
       break;

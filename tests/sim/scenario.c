@@ -320,13 +320,14 @@ static void draw_damage(struct scenario *s) {
   s->weight[FAULT_DAMAGE] = cv_rng_below(&seeded.rng, 6) == 0 ? 6 : 0;
 }
 
-/* In one world of four the broker is asked to stop now and then, and in another a gateway cannot store what it
- * gives. From its own random stream. */
+/* In one world of four the broker is asked to stop now and then, in another a gateway cannot store what it gives, and
+ * in another the seal key is replaced. From its own random stream. */
 static void draw_drains(struct scenario *s) {
   struct cv_rng_seeded seeded;
   cv_rng_seeded_init(&seeded, s->seed, 80, 1, 0);
   s->weight[FAULT_DRAIN] = cv_rng_below(&seeded.rng, 4) == 0 ? 3 : 0;
   s->weight[FAULT_FULL_POOL] = cv_rng_below(&seeded.rng, 4) == 0 ? 2 : 0;
+  s->weight[FAULT_ROTATE] = cv_rng_below(&seeded.rng, 4) == 0 ? 5 : 0;
 }
 
 /* One in six of the seeds that do not recruit plays on a graph. From its own random stream. */
@@ -631,6 +632,7 @@ void scenario_tell(const struct scenario *s, char *to, size_t n) {
       [FAULT_ROLLBACK] = "broker rolled back",
       [FAULT_DAMAGE] = "broker's disk damaged",
       [FAULT_DRAIN] = "broker asked to stop",
+      [FAULT_ROTATE] = "seal key replaced",
       [FAULT_FULL_POOL] = "gateway's disk",
   };
   static const char *const ending[] = {"none", "cancel", "deadline", "idle"};

@@ -46,6 +46,7 @@ enum fault {
   FAULT_DRAIN,
   FAULT_FULL_POOL,
   FAULT_DAMAGE,
+  FAULT_ROTATE,
   FAULT_COUNT
 };
 

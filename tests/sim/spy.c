@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Searches the disks: for tickets and partial sums in plain text, and for nonces that are used twice. */
+/* Searches the disks: for tickets, keys and partial sums in plain text, and for nonces that are used twice. */
 #include <string.h>
 
 #include "tests/sim/tally.h"
@@ -12,6 +12,10 @@ void truth_sealed(struct truth *truth, const uint8_t *nonce) {
   if (first != 0 && !seen_add(&truth->nonces, first)) {
     world_fail(truth->world, "5: two values are sealed with the same nonce");
   }
+}
+
+void truth_wrapped(struct truth *truth, const uint8_t *key) {
+  memcpy(truth->key[truth->keys++ % SPIED], key, CV_KEY_BYTES);
 }
 
 /* As the journal stores them, little-endian, tokens before sum: long enough not to occur by chance. */
@@ -39,7 +43,7 @@ struct word {
 
 struct words {
   uint8_t partial[SPIED][PARTIAL_BYTES];
-  struct word word[2 * SPIED];
+  struct word word[3 * SPIED + CV_RING_KEYS];
   size_t n;
   uint64_t hint[64]; /* a bit for each hash that some of them have */
 };
@@ -65,6 +69,12 @@ static void collect_words(const struct truth *truth, struct words *ret) {
   }
   for (size_t i = 0; i < SPIED && i < truth->tickets; i++) {
     add_word(ret, "a ticket", truth->ticket[i], CV_TICKET_BYTES);
+  }
+  for (size_t i = 0; i < SPIED && i < truth->keys; i++) {
+    add_word(ret, "a stored key", truth->key[i], CV_KEY_BYTES);
+  }
+  for (size_t i = 0; i < truth->world->ring.n; i++) {
+    add_word(ret, "a master key", truth->world->ring.item[i].key->bytes, CV_KEY_BYTES);
   }
 }
 

@@ -65,6 +65,9 @@
   MUST(BROKER_OLDER, "broker's database rolled back, refused by the anchor")       \
   MUST(BROKER_DAMAGED, "broker's database damaged, and detected")                  \
   MUST(RECOVERED, "broker's older database recovered")                             \
+  MUST(ROTATED, "seal keys replaced")                                              \
+  MUST(ROTATIONS_AGAIN, "rotations of the seal key repeated")                      \
+  MUST(KEYS_PUT_BACK, "old seal keys added for an older copy")                     \
   MUST(BOTH_OLDER, "broker's database and anchor rolled back")                     \
   MUST(RECRUITMENTS, "worlds that recruit")                                        \
   MUST(PAID, "payments checked of ended recruitments")                             \

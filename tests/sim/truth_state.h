@@ -86,7 +86,8 @@ struct truth {
     uint32_t tokens;
     int64_t sum;
   } partial[SPIED];
-  size_t tickets, partials;
+  uint8_t key[SPIED][CV_KEY_BYTES];
+  size_t tickets, partials, keys;
 };
 
 /* The campaign with this id; fails the world if there is none. */

@@ -10,6 +10,7 @@
 #include "tests/sim/faults.h"
 #include "tests/sim/net.h"
 #include "tests/sim/persons.h"
+#include "tests/sim/rotation.h"
 #include "tests/sim/tally.h"
 #include "tests/sim/truth.h"
 #include "tests/support/alloc_fault.h"
@@ -365,7 +366,7 @@ static void add_persons(struct world *world) {
 static void set_up(struct world *world) {
   CV_REQUIRE(cv_arena_init(&world->decoding, CV_ARENA_BYTES) == CV_OK &&
              cv_arena_init(&world->encoding, CV_ARENA_BYTES) == CV_OK);
-  memset(&world->master, 0x5a, sizeof(world->master));
+  CV_REQUIRE(cv_ring_renew(&world->ring, 0) == CV_OK);
   disk_init(&world->disk_broker, 'B');
   disk_init(&world->disk_thirdparty, 'T');
   world->disk_broker.rng = world->disk_thirdparty.rng = world->rng;
@@ -429,6 +430,7 @@ bool world_run(struct world *world, uint64_t seed) {
 }
 
 void world_fini(struct world *world) {
+  rotation_fini(world);
   for (size_t i = 0; i < world->parties; i++) {
     struct party *party = &world->party[i];
     if (party->up) {

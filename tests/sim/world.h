@@ -12,7 +12,7 @@
 
 #include "common/base/arena.h"
 #include "common/base/rng.h"
-#include "common/crypto/crypto.h"
+#include "common/crypto/ring.h"
 #include "common/net/identity.h"
 #include "proto/codec/crowd.h"
 #include "tests/sim/scenario.h"
@@ -96,7 +96,9 @@ struct world {
   struct cable *cables;
   uint64_t cable_count;
   struct truth *truth;
-  struct cv_key master;
+  struct cv_ring ring, snapshot_ring; /* the key file, now and at the snapshot */
+  struct cv_key_id tickets;           /* of the key of tickets at the last start */
+  bool has_tickets, tickets_renewed;  /* it is known; it is the one after the recovery */
   struct cv_arena decoding, encoding;
   struct cv_buf bytes;
   uint32_t faults;                           /* injected so far */
@@ -155,6 +157,8 @@ struct party *world_add(struct world *world, const struct party_ops *ops, enum c
 struct cv_broker;
 /* Asks the broker to stop: it does so when nothing is outstanding, or a lease later. */
 void broker_drain(struct party *broker);
+/* Asks the broker to wrap its keys by the current key of `world->ring`. */
+void broker_rekey(struct party *broker);
 /* The core of a broker that is up. */
 struct cv_broker *broker_core(const struct party *broker);
 struct cv_broker_campaign;

@@ -20,6 +20,10 @@ def get(path, url, timeout=20):
     return ask(path, "GET", url, timeout=timeout)
 
 
+def post(path, url, timeout=20):
+    return ask(path, "POST", url, timeout=timeout)
+
+
 def ask(path, method, url, body=None, host="localhost", timeout=20):
     """(status, body)."""
     connection = _Unix(path, timeout)

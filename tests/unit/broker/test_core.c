@@ -529,14 +529,14 @@ static void tamper(struct world *world, const char *sql) {
 }
 
 static void refuses_to_open(struct world *world, const char *line) {
-  const struct cv_key master = {{42}};
+  struct cv_ring ring = ring_of_test();
   struct cv_why why;
   const struct cv_broker_store_files files = {.database = folder_file(&world->folder, "broker.db"),
                                               .anchor = folder_file(&world->folder, "anchor")};
   const struct cv_broker_config config = {
       .tagger = {.tag = tag, .data = world->mac}, .digest = cv_sha256, .limits.chunks = 100};
   assert_int_equal(cv_broker_new(&config, &world->core), CV_OK);
-  assert_int_equal(cv_broker_store_open(&files, &master, &world->store, &why), CV_ERR_DAMAGED);
+  assert_int_equal(cv_broker_store_open(&files, &ring, &world->store, &why), CV_ERR_DAMAGED);
   world->store = NULL;
   if (strstr(why.text, line) == NULL) {
     fail_msg("\"%s\" is not in \"%s\"", line, why.text);
@@ -655,11 +655,11 @@ static void test_an_older_database_is_refused(void **state) {
   }
   stop(&world);
   copy_file(folder_file(&world.folder, "older.db"), folder_file(&world.folder, "broker.db"));
-  const struct cv_key master = {{42}};
+  struct cv_ring ring = ring_of_test();
   const struct cv_broker_store_files files = {.database = folder_file(&world.folder, "broker.db"),
                                               .anchor = folder_file(&world.folder, "anchor")};
   struct cv_why why;
-  assert_int_equal(cv_broker_store_open(&files, &master, &world.store, &why), CV_ERR_DAMAGED);
+  assert_int_equal(cv_broker_store_open(&files, &ring, &world.store, &why), CV_ERR_DAMAGED);
   assert_non_null(strstr(why.text, "expected the database not to be older than its anchor"));
   cv_mac_free(world.mac);
   cv_broker_batch_fini(&world.batch);

@@ -277,14 +277,24 @@ static inline void starve_store(const struct world *world) {
   }
 }
 
+/* One master key. */
+static inline struct cv_ring ring_of_test(void) {
+  const struct cv_key master = {{42}};
+  struct cv_ring ring = {.n = 0};
+  assert_int_equal(cv_ring_add(&ring, &master, 0), CV_OK);
+  return ring;
+}
+
 /* Makes database and core from what is stored. False if an allocation failed. */
 static inline bool load(struct world *world) {
-  const struct cv_key master = {{42}};
+  struct cv_ring ring = ring_of_test();
   struct cv_why why = {.text = ""};
   const struct cv_broker_store_files files = {.database = folder_file(&world->folder, "broker.db"),
                                               .anchor = folder_file(&world->folder, "anchor")};
   starve_store(world);
-  if (!store_lives(world, cv_broker_store_open(&files, &master, &world->store, &why), &why)) {
+  enum cv_err opened = cv_broker_store_open(&files, &ring, &world->store, &why);
+  cv_ring_fini(&ring);
+  if (!store_lives(world, opened, &why)) {
     return false;
   }
   const struct cv_broker_config config = {.name = "b",
