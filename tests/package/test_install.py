@@ -378,10 +378,10 @@ def test_a_purge_keeps_state_and_keys_and_says_so(machine):
 
 
 def test_a_purge_of_an_unused_package_leaves_no_folder(machine, files):
-    for folder in ("/etc/crowdveil", "/var/lib/crowdveil-broker", "/var/lib/crowdveil-anchor",
-                   "/var/lib/crowdveil-thirdparty", "/var/lib/crowdveil-worker", "/var/log/crowdveil-broker",
-                   "/var/log/crowdveil-thirdparty", "/var/log/crowdveil-worker"):
-        shutil.rmtree(machine.path(folder))
+    for folder in [machine.path("/etc/crowdveil"), *machine.path("/var/lib").glob("crowdveil-*"),
+                   *machine.path("/var/log").glob("crowdveil-*")]:
+        if folder.is_dir():
+            shutil.rmtree(folder)
     machine.install(files)
     assert machine.path("/etc/crowdveil/broker").is_dir()
     said = with_stub(machine, "--purge", *PACKAGES)
