@@ -75,7 +75,8 @@ def test_parties_of_two_versions_rank(deployment, tmp_path, use, earlier):
 
 
 def test_an_upgrade_one_party_after_the_other_loses_nothing(deployment, tmp_path, use):
-    """In the order of docs/upgrading.md, in the middle of a campaign; and the way back, as the format is the same."""
+    """In the order of docs/upgrading.md, in the middle of a campaign; and the third-party's way back, as its format is
+    the same. The broker before refuses the new format, and leaves it as it is."""
     use(PARTIES)
     path = tmp_path / "campaign.yaml"
     path.write_text(CAMPAIGN.replace("0.05", "0.5").replace("0.95", "0.5"))
@@ -106,9 +107,14 @@ def test_an_upgrade_one_party_after_the_other_loses_nothing(deployment, tmp_path
             replace(party)
         given.append(work_on(f"gateway/{3000 * (count + 1) + 1}-{3000 * (count + 2)}"))
     assert given == sorted(set(given))
-    for party in ("broker", "thirdparty"):  # back
-        use((party,) if party == "broker" else PARTIES)
-        replace(party)
+    assert deployment.broker.stop() == 0
+    use(("broker",))
+    refused = deployment.launch_broker({"listen": addresses["broker"], **LIMITS})
+    assert refused.wait() == 1
+    assert "broker.db: schema version 3 of a later release; expected at most 2" in refused.text()
+    use(("thirdparty",))
+    deployment.start_broker({"listen": addresses["broker"], **LIMITS})
+    replace("thirdparty")  # back
     given.append(work_on("gateway/12001-15000"))
     assert given == sorted(set(given))
     with deployment.requester() as requester:
