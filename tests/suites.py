@@ -605,7 +605,7 @@ ABOUT = {
     "asan": ("unit tests with the address and undefined-behaviour sanitizers", ""),
     "containers": ("images and compose files under podman", ""),
     "package": ("Debian packages, built twice, installed, run and removed in a clean system; systemd's units; "
-                "completion in bash and zsh", "200 s"),
+                "completion in bash and zsh", "100 s"),
     "contributing": ("follows the tutorials of CONTRIBUTING.md in a copy of the tree", "170 s"),
     "page": ("the page in a headless browser; its pictures are in build/page", "60 s"),
     "before": ("programs of the version before, built once from the repository's history, beside those of this one",
