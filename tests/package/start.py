@@ -31,7 +31,7 @@ def mount(*args):
 
 
 def prepare_folders(root, unit, user):
-    """StateDirectory, LogsDirectory and RuntimeDirectory, whose parents are root's, and that of credentials."""
+    """State, logs and runtime folders, whose parents are root's, and the place of the credentials."""
     (root / unit.credentials.lstrip("/")).mkdir(parents=True, exist_ok=True)
     for folder in unit.folders():
         path = root / folder.lstrip("/")

@@ -25,8 +25,7 @@ class Unit:
         return f"/run/credentials/{self.name}"
 
     def expand(self, text):
-        known = {"%d": self.credentials, "%i": self.instance, "%S": "/var/lib", "%t": "/run", "%L": "/var/log",
-                 "%%": "%"}
+        known = {"%d": self.credentials, "%i": self.instance, "%S": "/var/lib", "%t": "/run", "%L": "/var/log"}
         return re.sub(r"%.", lambda found: known[found[0]], text)
 
     def all(self, key):
