@@ -124,15 +124,15 @@ function privacy({ campaign, live, step }) {
     return {
       name: "Epsilon spent",
       value: epsilon(live.spent),
-      about: `of ${epsilon(live.spent + live.left)} on each answer`,
+      about: `of ${epsilon(campaign.epsilon)} on each answer`,
       spent: live.spent,
-      of: live.spent + live.left,
+      of: Math.max(live.spent, campaign.epsilon),
     };
   }
   return {
     name: "Epsilon",
     value: epsilon(campaign.epsilon),
-    about: "for each answer, whatever is asked",
+    about: "of each answer, as the campaign asks",
     spent: step === null ? 0 : 1,
     of: 0,
   };
