@@ -97,7 +97,8 @@ static void expect(const char *says, enum cv_err err, const char *line) {
   (void)snprintf(whole, sizeof(whole), "%s%s", err == CV_ERR_IO ? path : "", line);
   assert_int_equal(probe(&server, LONG_MS, &why), err);
   assert_string_equal(why.text, whole);
-  assert_string_equal(server.asked, "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  assert_string_equal(server.asked,
+                      "GET /health HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
 }
 
 static void test_answers(void **state) {
