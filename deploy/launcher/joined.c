@@ -274,9 +274,11 @@ static void forget(struct cv_joined_answer *answer) {
   answer->is_ready = false;
 }
 
-/* Whether a fresh answer about this arm is there. */
-static bool is_fresh(const struct cv_joined_answer *answer, uint64_t arm) {
-  return answer->is_ready && answer->arm == arm && cv_clock_mono_ms() - answer->at_ms <= FRESH_MS;
+/* Whether a fresh answer about this arm is there. One party may have answered long before the other; after the end of
+ * the campaign no answer from before it counts. */
+static bool is_fresh(const struct cv_joined *joined, const struct cv_joined_answer *answer, uint64_t arm) {
+  return answer->is_ready && answer->arm == arm && answer->state == joined->mirror.state &&
+         cv_clock_mono_ms() - answer->at_ms <= FRESH_MS;
 }
 
 /* The only place where a score or a token is shown, with --unsafe-show-worker. */
@@ -323,9 +325,10 @@ static enum cv_page_found boundary(void *data, uint64_t id, uint64_t arm, struct
   if (find(data, id) != CV_PAGE_HERE || arm >= joined->prepared->file.spec.arms) {
     return find(data, id) == CV_PAGE_LATER ? CV_PAGE_LATER : CV_PAGE_ABSENT;
   }
-  if (!is_fresh(answer, arm)) {
+  if (!is_fresh(joined, answer, arm)) {
     if (!answer->is_asked) {
       forget(answer);
+      answer->state = joined->mirror.state;
       answer->arm = arm;
       (void)snprintf(url, sizeof(url), "/api/boundary?id=%" PRIu64 "&arm=%" PRIu64, joined->campaign, arm);
       ask(joined, answer, 0, url);
@@ -356,9 +359,10 @@ static enum cv_page_found table(void *data, uint64_t id, struct cv_buf *out) {
   if (id > CAMPAIGN) {
     return CV_PAGE_ABSENT;
   }
-  if (!is_fresh(answer, 0)) {
+  if (!is_fresh(joined, answer, 0)) {
     if (!answer->is_asked) {
       forget(answer);
+      answer->state = joined->mirror.state;
       ask(joined, answer, 1, "/table"); /* of its only campaign */
       answer->is_asked = answer->open > 0;
     }

@@ -22,6 +22,7 @@ struct cv_joined_answer {
   } asked[2];
   bool is_asked, is_ready;
   uint64_t arm, at_ms;
+  uint64_t state; /* of the campaign when it was asked for, as struct cv_mirror counts */
   int status[2];
   char *text[2]; /* of the broker, of the third-party; owned */
   unsigned open;
