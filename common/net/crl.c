@@ -10,7 +10,7 @@
 #include "common/base/array.h"
 #include "common/net/certificate.h"
 
-enum { FOREVER_S = INT64_MAX / 1000 }; /* fits milliseconds, too */
+#define FOREVER_S (INT64_MAX / 1000) /* fits milliseconds, too */
 
 X509_CRL *cv_crl_read(FILE *file, bool *ret_damaged) {
   ERR_clear_error();

@@ -25,7 +25,7 @@ static void test_each_value_counts_up_to_every_bound_above_it(void **state) {
 
 static void test_what_is_no_number_is_counted_above_all(void **state) {
   struct cv_histogram histogram = {.bound = BOUNDS, .bounds = 3};
-  cv_histogram_add(&histogram, NAN);
+  cv_histogram_add(&histogram, (double)NAN);
   assert_int_equal(cv_histogram_upto(&histogram, 2), 0);
   assert_int_equal(cv_histogram_upto(&histogram, 3), 1);
 }

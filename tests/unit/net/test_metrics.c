@@ -42,9 +42,9 @@ static void test_numbers_are_short_and_exact(void **state) {
       {1.0 / 3, "x 0.3333333333333333\n"},
       {9007199254740991.0, "x 9007199254740991\n"},
       {1e21, "x 1e+21\n"},
-      {INFINITY, "x +Inf\n"},
-      {-INFINITY, "x -Inf\n"},
-      {NAN, "x NaN\n"},
+      {(double)INFINITY, "x +Inf\n"},
+      {-(double)INFINITY, "x -Inf\n"},
+      {(double)NAN, "x NaN\n"},
       {0, "x 0\n"},
       {-2.5, "x -2.5\n"},
   };

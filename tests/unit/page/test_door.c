@@ -14,6 +14,9 @@ static const struct cv_door door = {
     .token = "0123456789abcdef0123456789abcdef", .port = 7480, .hosts = "pages.example, other"};
 #define COOKIE "crowdveil-7480=0123456789abcdef0123456789abcdef"
 
+/* The name of the cookie as a value. */
+#define A_COOKIE "a=" COOKIE
+
 static void the_cookie_stands_for_the_token(void **state) {
   static const char *const good[] = {COOKIE, "a=b; " COOKIE, COOKIE "; c=d", "crowdveil-7480=x; " COOKIE, "; ;" COOKIE};
   static const char *const bad[] = {"",
@@ -23,7 +26,7 @@ static void the_cookie_stands_for_the_token(void **state) {
                                     COOKIE "0",
                                     "crowdveil-7480=0123456789abcdef0123456789abcde",
                                     "crowdveil-7480=0123456789abcdef0123456789abcdeF",
-                                    "a=" COOKIE};
+                                    A_COOKIE};
   for (size_t i = 0; i < CV_COUNT(good); i++) {
     assert_true(cv_door_has_cookie(&door, good[i]));
   }
