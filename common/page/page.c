@@ -6,7 +6,6 @@
 #include <string.h>
 #include <utlist.h>
 
-#include "common/page/front.h"
 #include "common/page/reply.h"
 
 enum { BEAT_MS = 5000, WAKE_MS = 50, BEATS_COMMENT = 3, PIECE_BYTES = 16384 };
@@ -40,7 +39,6 @@ struct cv_page {
   void *data;
   uv_timer_t beat, wake;
   unsigned handles; /* not closed yet */
-  struct cv_page_front *front;
   struct waiting *waiting;
   struct stream *streams;
   unsigned events;
@@ -336,15 +334,10 @@ enum cv_err cv_page_new(uv_loop_t *loop, const struct cv_page_ops *ops, void *da
   return CV_OK;
 }
 
-enum cv_err cv_page_listen(struct cv_page *page, int socket, const struct cv_door *door, struct cv_why *why) {
-  return cv_page_front_start(page->beat.loop, page, socket, door, &page->front, why);
-}
-
 void cv_page_close(struct cv_page *page) {
   if (page != NULL && !page->closing) {
     page->closing = true;
     resume_all(page);
-    cv_page_front_stop(page->front);
   }
 }
 

@@ -2,8 +2,8 @@
 /*
  * What the page asks for, over HTTP (docs/page.md has the protocol): the list of campaigns, a campaign's history once,
  * then its events as they come. The party answers through a table of functions; this file has the requests, the
- * connections that wait, and the two ways in: a loopback TCP port behind a token (cv_page_listen()), and the admin
- * socket, which only its owner may open (cv_page_serve()).
+ * connections that wait, and the two ways in: a loopback TCP port behind a token (front.h), and the admin socket,
+ * which only its owner may open.
  *
  * An open event stream costs nothing while nothing happens: its connection is suspended. What it sends is taken from
  * the party's history when its socket has room, so a slow reader holds no memory but one piece, and is dropped when it
@@ -58,11 +58,9 @@ struct cv_page_ops {
 
 CV_MUST_USE enum cv_err cv_page_new(uv_loop_t *loop, const struct cv_page_ops *ops, void *data, struct cv_page **ret,
                                     struct cv_why *why);
-/* Listens on a bound socket, of which it takes ownership, also on failure. Copies *door; `door->hosts` is borrowed. */
-CV_MUST_USE enum cv_err cv_page_listen(struct cv_page *page, int socket, const struct cv_door *door,
-                                       struct cv_why *why);
 /*
- * Answers a request of another server, such as the admin socket's, if the page knows its path; otherwise returns false.
+ * Answers a request of a server, the page's own port (front.h) or the admin socket, if the page knows its path;
+ * otherwise returns false.
  * That server passes its arguments on, calls cv_page_ended() at the end of every request, also of those that the page
  * does not know, and stops between cv_page_close() and cv_page_free().
  */
@@ -77,7 +75,7 @@ bool cv_page_has_boundary(const struct cv_page *page);
 /* True while any request or stream is open. */
 bool cv_page_is_watched(const struct cv_page *page);
 
-/* Ends all streams, and stops the own port. NULL does nothing, here and below. */
+/* Ends all streams; then its servers may stop. NULL does nothing, here and below. */
 void cv_page_close(struct cv_page *page);
 /* After every server has stopped; the loop frees the rest. */
 void cv_page_free(struct cv_page *page);

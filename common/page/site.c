@@ -66,7 +66,7 @@ enum cv_err cv_page_site_open(struct cv_page_site *page, uv_loop_t *loop, const 
   }
   int socket = page->socket;
   page->socket = -1;
-  return cv_page_listen(page->page, socket, &page->door, why);
+  return cv_page_front_start(loop, page->page, socket, &page->door, &page->front, why);
 }
 
 void cv_page_site_say(const struct cv_page_site *page, FILE *to) {
@@ -101,6 +101,8 @@ void cv_page_site_wake(struct cv_page_site *page) {
 
 void cv_page_site_close(struct cv_page_site *page) {
   cv_page_close(page->page);
+  cv_page_front_stop(page->front);
+  page->front = NULL;
   if (page->socket >= 0) {
     (void)close(page->socket);
     page->socket = -1;

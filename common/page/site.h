@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "common/base/rng.h"
+#include "common/page/front.h"
 #include "common/page/page.h"
 #include "common/page/settings.h"
 
@@ -14,7 +15,8 @@ struct cv_page_site {
   const struct cv_page_settings *settings; /* NULL: no port */
   int socket;                              /* bound; -1: none, or taken by `page` */
   struct cv_door door;
-  struct cv_page *page; /* NULL: the party has none */
+  struct cv_page *page;        /* NULL: the party has none */
+  struct cv_page_front *front; /* NULL: no port */
 };
 
 /* Binds the port and reads the token's file, as the user that started the daemon. Nothing if no page is configured. */

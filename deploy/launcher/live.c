@@ -8,7 +8,7 @@
 
 #include "common/base/grid.h"
 #include "common/base/text.h"
-#include "deploy/launcher/progress.h"
+#include "deploy/launcher/pace.h"
 
 enum {
   CLASS_COLUMNS = 3,

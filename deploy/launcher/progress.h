@@ -8,20 +8,9 @@
 #include <stdio.h>
 
 #include "deploy/launcher/live.h"
+#include "deploy/launcher/pace.h"
 #include "proto/codec/order.h"
 
-/* Formats 1234567 as 1,234,567. */
-struct cv_count_text {
-  char text[32];
-};
-struct cv_count_text cv_count_text(uint64_t count);
-/* Returns tokens per second over the whole campaign; 0 at its start. */
-double cv_view_rate(const struct cv_progress *progress);
-/* "97,412/s", or what the campaign waits for. */
-struct cv_view_pace {
-  char text[CV_NAME_BYTES + 32];
-};
-struct cv_view_pace cv_view_pace(const struct cv_progress *progress);
 /* "14 of 20 ranked, class 2   1,245,678 of 5,000,000 tokens   97,412/s   12.4 s", at most 79 columns; "plan 7" instead
  * of the first part while nothing is ranked. */
 void cv_view_line(const struct cv_progress *progress, char *to, size_t size);
