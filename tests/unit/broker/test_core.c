@@ -537,6 +537,7 @@ static void refuses_to_open(struct world *world, const char *line) {
       .tagger = {.tag = tag, .data = world->mac}, .digest = cv_sha256, .limits.chunks = 100};
   assert_int_equal(cv_broker_new(&config, &world->core), CV_OK);
   assert_int_equal(cv_broker_store_open(&files, &ring, &world->store, &why), CV_ERR_DAMAGED);
+  cv_ring_fini(&ring);
   world->store = NULL;
   if (strstr(why.text, line) == NULL) {
     fail_msg("\"%s\" is not in \"%s\"", line, why.text);
@@ -660,6 +661,7 @@ static void test_an_older_database_is_refused(void **state) {
                                               .anchor = folder_file(&world.folder, "anchor")};
   struct cv_why why;
   assert_int_equal(cv_broker_store_open(&files, &ring, &world.store, &why), CV_ERR_DAMAGED);
+  cv_ring_fini(&ring);
   assert_non_null(strstr(why.text, "expected the database not to be older than its anchor"));
   cv_mac_free(world.mac);
   cv_broker_batch_fini(&world.batch);

@@ -48,7 +48,9 @@ static void take_line(const char *at, size_t n, char *to) {
   size_t out = 0;
   for (size_t i = 0; i < n; i++) {
     if (at[i] == '\033') {
-      i += strcspn(at + i, "m");
+      while (i < n && at[i] != 'm') {
+        i++;
+      }
     } else {
       to[out++] = at[i];
     }
