@@ -195,8 +195,13 @@ static bool work(void *party) {
   return cv_chronicle_has_work(shell->showing.chronicle);
 }
 
-static const struct cv_page_ops page_ops = {
-    .campaigns = campaigns, .find = find, .history = history, .events = events, .table = table, .boundary = boundary};
+static const struct cv_page_ops page_ops = {.campaigns = campaigns,
+                                            .find = find,
+                                            .history = history,
+                                            .events = events,
+                                            .table = table,
+                                            .boundary = boundary,
+                                            .files = &CV_PAGE_FILES};
 
 /* ---- start and end ---- */
 

@@ -38,8 +38,8 @@ def main(folder, out, depfile):
         name = "/" + os.path.relpath(path, folder).replace(os.sep, "/")
         rows.append(f'  {{"{name}", "{TYPES[os.path.splitext(path)[1]]}", plain_{number}, {len(data)}, gzip_{number}, '
                     f'{len(packed)}}},\n')
-    text += ["\nconst struct cv_page_file CV_PAGE_FILES[] = {\n", *rows, "};\n",
-             f"const size_t CV_PAGE_FILES_COUNT = {len(files)};\n"]
+    text += ["\nstatic const struct cv_page_file files[] = {\n", *rows, "};\n",
+             f"const struct cv_page_files CV_PAGE_FILES = {{files, {len(files)}}};\n"]
     with open(out, "w", encoding="ascii") as target:
         target.write("".join(text))
     with open(depfile, "w", encoding="utf-8") as target:

@@ -58,11 +58,12 @@ static enum MHD_Result reply_file(struct MHD_Connection *connection, const struc
   return cv_page_reply(connection, MHD_HTTP_OK, file->type, response);
 }
 
-static enum MHD_Result answer_file(struct MHD_Connection *connection, const char *url) {
+static enum MHD_Result answer_file(const struct cv_page_files *files, struct MHD_Connection *connection,
+                                   const char *url) {
   const char *wanted = strcmp(url, "/") == 0 ? "/index.html" : url;
-  for (size_t i = 0; i < CV_PAGE_FILES_COUNT; i++) {
-    if (strcmp(CV_PAGE_FILES[i].path, wanted) == 0) {
-      return reply_file(connection, &CV_PAGE_FILES[i]);
+  for (size_t i = 0; i < files->count; i++) {
+    if (strcmp(files->file[i].path, wanted) == 0) {
+      return reply_file(connection, &files->file[i]);
     }
   }
   return cv_page_reply_line(connection, MHD_HTTP_NOT_FOUND, "unknown path");
@@ -95,7 +96,9 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
     return cv_page_reply_line(connection, MHD_HTTP_NOT_FOUND,
                               "this party does not see the others; the view of the boundary is in crowdveil up --page");
   }
-  return cv_page_serve(front->page, connection, url, request, &result) ? result : answer_file(connection, url);
+  return cv_page_serve(front->page, connection, url, request, &result)
+             ? result
+             : answer_file(cv_page_files(front->page), connection, url);
 }
 
 static void on_ended(void *data, struct MHD_Connection *connection, void **request,

@@ -79,6 +79,11 @@ void cv_page_wake(struct cv_page *page) {
   }
 }
 
+const struct cv_page_files *cv_page_files(const struct cv_page *page) {
+  static const struct cv_page_files none = {.count = 0};
+  return page->ops.files != NULL ? page->ops.files : &none;
+}
+
 bool cv_page_has_boundary(const struct cv_page *page) {
   return page->ops.boundary != NULL && page->ops.has_whole_boundary;
 }

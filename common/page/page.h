@@ -17,6 +17,7 @@
 #include "common/admin/httpd.h"
 #include "common/base/buf.h"
 #include "common/page/door.h"
+#include "common/page/files.h"
 
 enum { CV_PAGE_CONNECTIONS_MAX = 192, CV_PAGE_STREAMS_MAX = 64 };
 
@@ -53,7 +54,8 @@ struct cv_page_ops {
   enum cv_page_found (*table)(void *data, uint64_t id, struct cv_buf *out);
   /* JSON: what the parties hold of an item. */
   enum cv_page_found (*boundary)(void *data, uint64_t id, uint64_t arm, struct cv_buf *out);
-  bool has_whole_boundary; /* of all parties; a single one's is not for the page's own port */
+  bool has_whole_boundary;           /* of all parties; a single one's is not for the page's own port */
+  const struct cv_page_files *files; /* on the page's own port; NULL: the party has no such port */
 };
 
 CV_MUST_USE enum cv_err cv_page_new(uv_loop_t *loop, const struct cv_page_ops *ops, void *data, struct cv_page **ret,
@@ -70,6 +72,8 @@ void cv_page_ended(struct cv_page *page, void **request);
 
 /* Something has changed: requests and streams that wait are served again, within a twentieth of a second. */
 void cv_page_wake(struct cv_page *page);
+/* The static files. */
+const struct cv_page_files *cv_page_files(const struct cv_page *page);
 /* Whether the page's own port answers /api/boundary. */
 bool cv_page_has_boundary(const struct cv_page *page);
 /* True while any request or stream is open. */

@@ -390,7 +390,8 @@ enum cv_err cv_joined_open(struct cv_joined *joined, uv_loop_t *loop, const stru
                                          .events = events,
                                          .table = table,
                                          .boundary = boundary,
-                                         .has_whole_boundary = true};
+                                         .has_whole_boundary = true,
+                                         .files = &CV_PAGE_FILES};
   joined->loop = loop;
   joined->prepared = prepared;
   joined->reward = joined->regret = (double)NAN;
