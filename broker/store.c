@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "broker/fetch.h"
+#include "broker/ids.h"
 #include "broker/proof.h"
 #include "broker/recover.h"
 #include "broker/restore.h"
@@ -699,26 +700,12 @@ enum cv_err cv_broker_store_serve(struct cv_broker_store *store, struct cv_broke
 /* Restores campaigns one after the other: those that are open, and those that an older program left without a record.
  * */
 static enum cv_err load_campaigns(struct cv_broker_store *store, struct cv_broker *broker, struct cv_why *why) {
-  sqlite3_stmt *stmt;
+  static const char sql[] = "SELECT id FROM campaign WHERE id > ?1 AND id NOT IN (SELECT campaign FROM ended) LIMIT 1";
   for (uint32_t id = 0;;) {
-    int row;
-    CV_TRY(cv_db_prepare(store->db,
-                         "SELECT id FROM campaign WHERE id > ?1 AND id NOT IN (SELECT campaign FROM ended) LIMIT 1",
-                         &stmt, why));
-    (void)sqlite3_bind_int64(stmt, 1, id);
-    CV_TRY(cv_db_step(store->db, stmt, &row, why));
-    if (row == 0) {
+    CV_TRY(cv_broker_ids_next(store->db, sql, id, &id, why));
+    if (id == 0) {
       return CV_OK;
     }
-    /* The statement is reset before the next one runs, because restoring uses the same connection. */
-    sqlite3_int64 found = sqlite3_column_int64(stmt, 0);
-    (void)sqlite3_reset(stmt);
-    /* The id is the key of the next SELECT: cut to 32 bits it would start over and never end. */
-    if (found > UINT32_MAX) {
-      return cv_fail(why, CV_ERR_DAMAGED, "the broker's database: campaign %lld; expected below 2^32",
-                     (long long)found);
-    }
-    id = (uint32_t)found;
     CV_TRY(load_campaign(store, broker, id, why));
   }
 }

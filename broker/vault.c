@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "broker/ids.h"
 #include "common/base/rng.h"
 #include "common/base/table.h"
 #include "common/db/db_hook.h"
@@ -240,30 +241,20 @@ static enum cv_err adopt_one(struct cv_vault *vault, struct place place, struct 
 static const struct place own_keys[] = {{0, CV_VAULT_SEAL}, {0, CV_VAULT_ROWS}, {0, CV_VAULT_TICKETS}};
 
 enum cv_err cv_vault_adopt(struct cv_vault *vault, struct cv_why *why) {
-  sqlite3_stmt *stmt;
+  static const char sql[] =
+      "SELECT id FROM (SELECT id FROM campaign WHERE id NOT IN (SELECT campaign FROM ended)"
+      " UNION SELECT campaign FROM journal UNION SELECT campaign FROM chunk)"
+      " WHERE id > ? LIMIT 1";
+  uint32_t id = 0;
   for (size_t i = 0; i < CV_COUNT(own_keys); i++) {
     CV_TRY(adopt_one(vault, own_keys[i], why));
   }
-  for (uint32_t after = 0;;) {
-    int row;
-    CV_TRY(cv_db_prepare(vault->db,
-                         "SELECT id FROM (SELECT id FROM campaign WHERE id NOT IN (SELECT campaign FROM ended)"
-                         " UNION SELECT campaign FROM journal UNION SELECT campaign FROM chunk) WHERE id > ? LIMIT 1",
-                         &stmt, why));
-    (void)sqlite3_bind_int64(stmt, 1, after);
-    CV_TRY(cv_db_step(vault->db, stmt, &row, why));
-    if (row == 0) {
+  for (;;) {
+    CV_TRY(cv_broker_ids_next(vault->db, sql, id, &id, why));
+    if (id == 0) {
       return CV_OK;
     }
-    sqlite3_int64 found = sqlite3_column_int64(stmt, 0);
-    (void)sqlite3_reset(stmt);
-    /* Cut to 32 bits it would start over and never end. */
-    if (found > UINT32_MAX) {
-      return cv_fail(why, CV_ERR_DAMAGED, "the broker's database: campaign %lld; expected below 2^32",
-                     (long long)found);
-    }
-    after = (uint32_t)found;
-    CV_TRY(adopt_one(vault, (struct place){after, CV_VAULT_SEAL}, why));
+    CV_TRY(adopt_one(vault, (struct place){id, CV_VAULT_SEAL}, why));
   }
 }
 
