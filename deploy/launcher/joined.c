@@ -128,11 +128,12 @@ static enum cv_page_found campaigns(void *data, struct cv_buf *out) {
   return CV_PAGE_HERE;
 }
 
+/* The third-party and the broker tell of the campaign in any order; the page has it when both have. */
 static enum cv_page_found find(void *data, uint64_t id) {
   const struct cv_joined *joined = data;
-  return id != CAMPAIGN || joined->campaign == 0 ? CV_PAGE_ABSENT
-         : joined->mirror.head == NULL           ? CV_PAGE_LATER
-                                                 : CV_PAGE_HERE;
+  return id != CAMPAIGN                                         ? CV_PAGE_ABSENT
+         : joined->campaign == 0 || joined->mirror.head == NULL ? CV_PAGE_LATER
+                                                                : CV_PAGE_HERE;
 }
 
 static bool put_head(const struct cv_mirror *mirror, struct cv_buf *out) {

@@ -6,6 +6,7 @@ import shutil
 import signal
 import threading
 import time
+import uuid
 
 import pytest
 
@@ -34,7 +35,7 @@ def is_sign(message):
 
 @pytest.fixture(params=["file", "abstract"])
 def address(request, tmp_path):
-    return tmp_path / "notify" if request.param == "file" else f"@crowdveil-test-{os.getpid()}"
+    return tmp_path / "notify" if request.param == "file" else f"@crowdveil-test-{uuid.uuid4()}"
 
 
 @pytest.fixture
