@@ -119,7 +119,6 @@ static enum cv_err draw_items(const struct asked *asked, uint64_t seed, struct c
   draw_means(items, seed, asked->arms, means);
   for (uint32_t i = 0; i < asked->arms; i++) {
     item[i] = (struct cv_item){.mean = means[i], .spread = law.spread, .id = i + 1};
-    (void)snprintf(item[i].name, sizeof(item[i].name), "item %u", i + 1);
     item[i].cost_micro = asked->source.cost_micro == NULL ? 0 : asked->source.cost_micro[i];
   }
   free(means);
