@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/grid.h"
+#include "common/base/names.h"
 #include "worker/remarks.h"
 #include "worker/tally.h"
 
@@ -37,25 +38,26 @@ static enum cv_err choose_scale(const struct cv_tally *tally, struct cv_data_sca
 static enum cv_err lay_out_items(const struct cv_tally *tally, struct layout *layout, struct cv_data *data) {
   uint32_t items = HASH_COUNT(tally->items), arms = tally->kept;
   data->items = arms;
-  data->name = calloc(arms, sizeof(*data->name));
   data->rows = (struct cv_rows){.arms = arms,
                                 .start = calloc((size_t)arms + 1, sizeof(*data->rows.start)),
                                 .value = calloc(tally->kept_rows, sizeof(*data->rows.value))};
   layout->arm = calloc(items, sizeof(*layout->arm));
   layout->next = calloc(arms, sizeof(*layout->next));
-  if (data->name == NULL || data->rows.start == NULL || data->rows.value == NULL || layout->arm == NULL ||
-      layout->next == NULL) {
+  if (data->rows.start == NULL || data->rows.value == NULL || layout->arm == NULL || layout->next == NULL) {
     return CV_ERR_NOMEM;
   }
+  struct cv_names names = {0};
   for (const struct cv_tally_item *item = tally->items; item != NULL; item = item->hh.next) {
     layout->arm[item->index] = item->arm;
     if (item->arm != UINT32_MAX) {
-      memcpy(data->name[item->arm].text, item->name, sizeof(item->name));
+      cv_names_add(&names, item->name); /* those that stay come first, in the order of arms */
       layout->next[item->arm] = data->rows.start[item->arm];
       data->rows.start[item->arm + 1] = data->rows.start[item->arm] + item->rows;
     }
   }
-  return CV_OK;
+  enum cv_err err = cv_names_take(&names, &data->name);
+  cv_names_fini(&names);
+  return err;
 }
 
 /* Persons keep the order of the file: their place in it is the id of their worker. */

@@ -33,7 +33,7 @@ struct cv_data {
   uint32_t items;
   /* Item i is arm i. Sorted by number if every name in the file is a number, else by bytes, so that every reader
    * numbers the arms alike, in whatever order the rows come. */
-  struct cv_label *name;
+  const char **name;         /* names.h; owned */
   struct cv_rows rows;       /* an arm's rows in the file's order; 4 bytes a row */
   struct cv_persons persons; /* with a worker column: another 8 bytes a row */
   struct cv_data_scale scale;
@@ -49,7 +49,7 @@ enum { CV_DATA_ITEMS_MAX = 1 << 20 };
  * Items with fewer than `least_rows` rows with a score, or none, are left out; of the others the `top` ones with most
  * rows stay, and among those with equally many the first ones in the order of arms. Rows with the same worker name,
  * byte by byte, belong to one person; persons have the order of their first rows, and those without a row that counts
- * are left out. A person's name is 1 to 63 bytes of printable UTF-8 without a blank at either end.
+ * are left out. A person's name is 1 to 255 bytes of printable UTF-8 without a blank at either end.
  *
  * The errors of cv_feed_open(); CV_ERR_LIMIT also for more than CV_ARMS_MAX items, CV_DATA_ITEMS_MAX items before the
  * choice, or CV_PERSONS_MAX persons.

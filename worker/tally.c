@@ -83,17 +83,18 @@ static enum cv_err find_item(struct cv_tally *tally, const char *name, uint64_t 
   if (*ret != NULL) {
     return CV_OK;
   }
-  if (!cv_name_is_valid(name)) {
+  if (!cv_name_is_item(name)) {
     return cv_fail(why, CV_ERR_INVALID, "%s: %s \"%s\" is not a valid name; expected 1 to %d bytes of printable UTF-8",
                    cv_feed_place(tally->ask, at).text, tally->ask->item_column, cv_text_piece(name).text,
-                   CV_NAME_BYTES - 1);
+                   CV_ITEM_BYTES - 1);
   }
   CV_TRY(check_more_items(tally, name, at, why));
-  struct cv_tally_item *item = calloc(1, sizeof(*item));
+  size_t bytes = strlen(name) + 1;
+  struct cv_tally_item *item = calloc(1, sizeof(*item) + bytes);
   if (item == NULL) {
     return no_memory(tally, why);
   }
-  (void)snprintf(item->name, sizeof(item->name), "%s", name);
+  memcpy(item->name, name, bytes);
   item->is_number = cv_records_number(name, &item->number);
   item->index = HASH_COUNT(tally->items);
   if (CV_TABLE_ADD_TEXT(tally->items, name, item) != CV_OK) {
@@ -105,7 +106,7 @@ static enum cv_err find_item(struct cv_tally *tally, const char *name, uint64_t 
 }
 
 static bool is_person(const char *name) {
-  return cv_name_is_valid(name) && name[0] != ' ' && name[strlen(name) - 1] != ' ';
+  return cv_name_is_item(name) && name[0] != ' ' && name[strlen(name) - 1] != ' ';
 }
 
 static enum cv_err check_person(const struct cv_tally *tally, const char *name, uint64_t at, struct cv_why *why) {
@@ -114,7 +115,7 @@ static enum cv_err check_person(const struct cv_tally *tally, const char *name, 
                    "%s: %s \"%s\" is not a valid name; expected 1 to %d bytes of printable UTF-8 without a blank at "
                    "either end",
                    cv_feed_place(tally->ask, at).text, tally->ask->worker_column, cv_text_piece(name).text,
-                   CV_NAME_BYTES - 1);
+                   CV_ITEM_BYTES - 1);
   }
   return HASH_COUNT(tally->persons) < CV_PERSONS_MAX
              ? CV_OK
@@ -128,11 +129,12 @@ static enum cv_err find_person(struct cv_tally *tally, const char *name, uint64_
   HASH_FIND_STR(tally->persons, name, person);
   if (person == NULL) {
     CV_TRY(check_person(tally, name, at, why));
-    person = calloc(1, sizeof(*person));
+    size_t bytes = strlen(name) + 1;
+    person = calloc(1, sizeof(*person) + bytes);
     if (person == NULL) {
       return no_memory(tally, why);
     }
-    (void)snprintf(person->name, sizeof(person->name), "%s", name);
+    memcpy(person->name, name, bytes);
     person->index = HASH_COUNT(tally->persons);
     if (CV_TABLE_ADD_TEXT(tally->persons, name, person) != CV_OK) {
       free(person);
@@ -268,7 +270,8 @@ static enum cv_err check_kept(const struct cv_tally *tally, struct cv_why *why) 
   if (tally->rows > 0) { /* `items` is sorted by rows */
     return cv_fail(why, CV_ERR_INVALID,
                    "%s: the item with most rows, \"%s\", has %llu; expected at least items.min_rows, %llu", ask->file,
-                   tally->items->name, (unsigned long long)tally->items->rows, (unsigned long long)ask->least_rows);
+                   cv_text_piece(tally->items->name).text, (unsigned long long)tally->items->rows,
+                   (unsigned long long)ask->least_rows);
   }
   return cv_fail(why, CV_ERR_INVALID, "%s: no rows %s; expected at least one", ask->file,
                  tally->skipped > 0                ? "with a score"

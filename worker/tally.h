@@ -15,19 +15,19 @@
 enum { CV_TALLY_BLOCK = 1 << 14 };
 
 struct cv_tally_item {
-  char name[CV_NAME_BYTES];
   bool is_number;
   double number;
   uint64_t rows;  /* with a score */
   uint32_t index; /* in the order of the file, from 0 */
   uint32_t arm;   /* UINT32_MAX: left out; set by cv_tally_choose() */
   UT_hash_handle hh;
+  char name[];
 };
 
 struct cv_tally_person {
-  char name[CV_NAME_BYTES];
   uint32_t index; /* in the order of the file, from 0 */
   UT_hash_handle hh;
+  char name[];
 };
 
 /* Rows with a score, in the order of the file. */

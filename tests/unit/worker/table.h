@@ -11,7 +11,7 @@ static inline void show_data(const struct cv_data *data, char *to, size_t size) 
   size_t used = 0;
   to[0] = '\0';
   for (uint32_t arm = 0; arm < data->items; arm++) {
-    used += (size_t)snprintf(to + used, size - used, "%s%s:", arm == 0 ? "" : " ", data->name[arm].text);
+    used += (size_t)snprintf(to + used, size - used, "%s%s:", arm == 0 ? "" : " ", data->name[arm]);
     for (uint64_t i = data->rows.start[arm]; i < data->rows.start[arm + 1]; i++) {
       used += (size_t)snprintf(to + used, size - used, "%s%lld", i == data->rows.start[arm] ? "" : ",",
                                (long long)((data->rows.value[i] * INT64_C(1000) + CV_GRID / 2) / CV_GRID));

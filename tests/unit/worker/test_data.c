@@ -15,8 +15,12 @@
 #include "tests/unit/worker/data.h"
 #include "tests/unit/worker/table.h"
 
-static const struct cv_items_csv stars = {
-    .item_column = "film", .score_column = "stars", .delimiter = ',', .has_scale = true, .scale_low = 1, .scale_high = 5};
+static const struct cv_items_csv stars = {.item_column = "film",
+                                          .score_column = "stars",
+                                          .delimiter = ',',
+                                          .has_scale = true,
+                                          .scale_low = 1,
+                                          .scale_high = 5};
 
 static void good(const struct cv_items_csv *how, const char *text, const char *expected, const char *notes) {
   struct folder folder;
@@ -52,8 +56,7 @@ static void test_the_items_with_most_rows_stay(void **state) {
   top.top = 2;
   const char *text = "film,stars\nd,1\nc,5\nb,3\na,5\nd,5\nc,1\nb,1\n";
   /* b, c and d have two rows each: the names decide, not the order of the file */
-  good(&top, text, "b:500,0 c:1000,0",
-       "r.csv: 2 of 4 items are left out, and with them 3 of 7 rows (top: 2)\n");
+  good(&top, text, "b:500,0 c:1000,0", "r.csv: 2 of 4 items are left out, and with them 3 of 7 rows (top: 2)\n");
   top.top = 4;
   good(&top, text, "a:1000 b:500,0 c:1000,0 d:0,1000", "");
   /* numbers are compared as numbers: 2 before 10 */
@@ -104,8 +107,8 @@ static void test_persons_without_a_row_that_counts_are_no_workers(void **state) 
   struct cv_why why = {.text = ""};
   char path[320];
   folder_make(&folder);
-  (void)snprintf(path, sizeof(path), "%s", write_text(&folder, "r.csv",
-                 "film,stars,who\nrare,5,Zoe\na,1,Ann\nrare2,1,Ann\na,5,Bob\n"));
+  (void)snprintf(path, sizeof(path), "%s",
+                 write_text(&folder, "r.csv", "film,stars,who\nrare,5,Zoe\na,1,Ann\nrare2,1,Ann\na,5,Bob\n"));
   (void)snprintf(ask.worker_column, sizeof(ask.worker_column), "who");
   ask.file = path;
   ask.top = 1;

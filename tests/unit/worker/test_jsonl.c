@@ -47,7 +47,8 @@ static void bad(const char *text, const char *line) {
 }
 
 static void test_objects(void **state) {
-  good("{\"item\":\"b\",\"score\":0.5}\n{\"score\":1,\"item\":\"a\"}\n{\"item\":\"b\",\"score\":0}\n", "a:1000 b:500,0");
+  good("{\"item\":\"b\",\"score\":0.5}\n{\"score\":1,\"item\":\"a\"}\n{\"item\":\"b\",\"score\":0}\n",
+       "a:1000 b:500,0");
   good("{\"item\":\"b\",\"score\":5e-1}", "b:500");
   good("\xef\xbb\xbf{\"item\":\"a\",\"score\":1}\r\n\r\n  \n{\"item\":\"a\",\"score\":0}\n", "a:1000,0");
   good("{\"item\":10,\"score\":1}\n{\"item\":9,\"score\":\"0.5\"}\n", "9:500 10:1000");
@@ -66,9 +67,8 @@ static void test_rows_without_a_score(void **state) {
 }
 
 static void test_keys_that_are_not_used_are_named_once(void **state) {
-  good_as(&plain,
-          "{\"item\":\"a\",\"score\":1,\"date\":1}\n{\"item\":\"a\",\"score\":1,\"weight\":1,\"date\":2}\n", "a:1000,1000",
-          "r.jsonl: columns not used: date, weight\n");
+  good_as(&plain, "{\"item\":\"a\",\"score\":1,\"date\":1}\n{\"item\":\"a\",\"score\":1,\"weight\":1,\"date\":2}\n",
+          "a:1000,1000", "r.jsonl: columns not used: date, weight\n");
 }
 
 static void test_persons(void **state) {
@@ -78,9 +78,10 @@ static void test_persons(void **state) {
   char path[320];
   folder_make(&folder);
   (void)snprintf(path, sizeof(path), "%s",
-                 write_text(&folder, "r.jsonl", "{\"item\":\"a\",\"score\":1,\"who\":7}\n"
-                                                "{\"item\":\"b\",\"score\":0,\"who\":\"Ann\"}\n"
-                                                "{\"item\":\"b\",\"score\":1,\"who\":7}\n"));
+                 write_text(&folder, "r.jsonl",
+                            "{\"item\":\"a\",\"score\":1,\"who\":7}\n"
+                            "{\"item\":\"b\",\"score\":0,\"who\":\"Ann\"}\n"
+                            "{\"item\":\"b\",\"score\":1,\"who\":7}\n"));
   (void)snprintf(ask.worker_column, sizeof(ask.worker_column), "who");
   ask.file = path;
   assert_int_equal(cv_data_read(&ask, &data, NULL), CV_OK);
@@ -106,8 +107,7 @@ static void test_bad_lines(void **state) {
   bad("{\"score\":1}\n", ":1: no key \"item\"; expected a text or a whole number");
   bad("{\"item\":1.5,\"score\":1}\n", ":1: another kind of value for \"item\"; expected a text or a whole number");
   bad("{\"item\":null,\"score\":1}\n", ":1: another kind of value for \"item\"; expected a text or a whole number");
-  bad("{\"item\":\"\",\"score\":1}\n",
-      ":1: item \"\" is not a valid name; expected 1 to 63 bytes of printable UTF-8");
+  bad("{\"item\":\"\",\"score\":1}\n", ":1: item \"\" is not a valid name; expected 1 to 255 bytes of printable UTF-8");
   bad("{\"item\":\"a\",\"score\":true}\n", ":1: another kind of value for \"score\"; expected a number");
   bad("{\"item\":\"a\",\"score\":\"high\"}\n", ":1: score \"high\" is not a number");
   bad("{\"item\":\"a\",\"score\":7}\n", ":1: score 7 is outside 0..1, the campaign's scale");

@@ -18,8 +18,12 @@
 #include "tests/unit/worker/table.h"
 #include "worker/bytes.h"
 
-static const struct cv_items_csv plain = {
-    .item_column = "item", .score_column = "score", .delimiter = ',', .has_scale = true, .scale_low = 0, .scale_high = 1};
+static const struct cv_items_csv plain = {.item_column = "item",
+                                          .score_column = "score",
+                                          .delimiter = ',',
+                                          .has_scale = true,
+                                          .scale_low = 0,
+                                          .scale_high = 1};
 
 static const char *const names[] = {[CV_PACKING_GZIP] = "r.csv.gz", [CV_PACKING_ZSTD] = "r.csv.zst"};
 

@@ -17,11 +17,11 @@
 #include "tests/unit/worker/data.h"
 #include "tests/unit/worker/table.h"
 
-#define FILMS                                                                                       \
-  "CREATE TABLE film (id INTEGER PRIMARY KEY, title TEXT);"                                         \
-  "CREATE TABLE rating (film INTEGER, who TEXT, stars REAL, day TEXT);"                             \
-  "INSERT INTO film VALUES (1, 'Roma'), (2, 'Casa');"                                               \
-  "INSERT INTO rating VALUES (1, 'Zoe', 5, 'x'), (2, 'Ann', 1, 'y'), (1, 'Ann', 3, 'z');"           \
+#define FILMS                                                                             \
+  "CREATE TABLE film (id INTEGER PRIMARY KEY, title TEXT);"                               \
+  "CREATE TABLE rating (film INTEGER, who TEXT, stars REAL, day TEXT);"                   \
+  "INSERT INTO film VALUES (1, 'Roma'), (2, 'Casa');"                                     \
+  "INSERT INTO rating VALUES (1, 'Zoe', 5, 'x'), (2, 'Ann', 1, 'y'), (1, 'Ann', 3, 'z');" \
   "CREATE VIEW seen AS SELECT title, stars, who, day FROM film JOIN rating ON film.id = rating.film;"
 
 struct fixture {
@@ -159,7 +159,7 @@ static void test_bad_values(void **state) {
   struct fixture fixture;
   make(&fixture, FILMS);
   bad(&fixture, "SELECT NULL AS title, 1 AS stars", CV_ERR_INVALID,
-      ": row 1: title \"\" is not a valid name; expected 1 to 63 bytes of printable UTF-8");
+      ": row 1: title \"\" is not a valid name; expected 1 to 255 bytes of printable UTF-8");
   bad(&fixture, "SELECT x'41' AS title, 1 AS stars", CV_ERR_INVALID,
       ": row 1: title is a BLOB; expected a text or a number");
   bad(&fixture, "SELECT 'a' || char(0) || 'b' AS title, 1 AS stars", CV_ERR_INVALID,
