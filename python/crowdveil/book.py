@@ -71,8 +71,8 @@ class Book:
             raise ProtocolError(f"recorded plan {plan.number} of campaign {self.campaign} follows plan {last}")
         arms = [want.arm for want in plan.wants]
         if not arms or len(set(arms)) < len(arms) or max(arms) >= self.policy.spec.arms:
-            raise ProtocolError(f"recorded plan {plan.number} of campaign {self.campaign} is empty, or has an arm twice "
-                                "or out of range")
+            raise ProtocolError(f"recorded plan {plan.number} of campaign {self.campaign} is empty, or has an arm "
+                                "twice or out of range")
         if plan.number == self.plan.number and plan.wants == self.plan.wants:
             self._take_accepted()
         elif self.plan.number == self.accepted and self.left:
@@ -127,8 +127,8 @@ class Book:
         if self.end:
             return
         if plan != self.plan.number or plan == self.accepted or reason in (End.NONE, End.COMPLETE):
-            raise ProtocolError(f"plan {plan} of campaign {self.campaign} was refused after it was accepted, or without "
-                                "a reason")
+            raise ProtocolError(f"plan {plan} of campaign {self.campaign} was refused after it was accepted, or "
+                                "without a reason")
         self._finish(End(reason))
 
     def stop(self, reason: int) -> None:

@@ -94,7 +94,8 @@ ENTRY = re.compile(r"p(?:00|11)\.([1-9]\d*)")
 def _matrices(params: Mapping[str, Union[float, str]], arms: int) -> list[tuple[int, int]]:
     """(p00, p11) in millionths: one for each arm, one for all, or none at all."""
     if not any(ENTRY.fullmatch(key) for key in params):
-        return [(_probability(params, "p00"), _probability(params, "p11"))] if "p00" in params or "p11" in params else []
+        given = "p00" in params or "p11" in params
+        return [(_probability(params, "p00"), _probability(params, "p11"))] if given else []
     if arms > MATRICES_MAX:
         raise Error(f"p00 and p11 of single arms; expected them with at most {MATRICES_MAX} arms")
     for key in params:
@@ -124,8 +125,8 @@ def _worst(matrices: list[tuple[int, int]], delta: float) -> int:
 class Law:
     """
     A privatizer with its parameters. `epsilon_micro` of one token is None with `none`; tokens lie between `low` and
-    `high`, in grid units. The mean token of an arm with mean score x is offset + slope x; `scale` is that of the Laplace
-    noise in one token.
+    `high`, in grid units. The mean token of an arm with mean score x is offset + slope x; `scale` is that of the
+    Laplace noise in one token.
     """
     name: str
     epsilon_micro: Optional[int] = None

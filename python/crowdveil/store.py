@@ -117,7 +117,8 @@ class Store:
         policy = policy_of(Spec.of(schema("base").Spec.FromString(spec)), int.from_bytes(seed, "little"))
         policy.restore(json.loads(state))
         book = Book(campaign, policy, seed)
-        book.releases, book.releases_hash, book.accepted, book.plans_hash = releases, releases_hash, accepted, plans_hash
+        book.releases, book.releases_hash = releases, releases_hash
+        book.accepted, book.plans_hash = accepted, plans_hash
         book.left, book.done, book.end = set(json.loads(left)), bool(done), End(ended)
         book.classes = [standing.rank_class for standing in sorted(policy.standings(), key=lambda each: each.arm)]
         if plan:

@@ -209,7 +209,8 @@ class ThirdParty:
         seed = seed or secrets.token_bytes(8)
         book = Book(key[1], self._policy(spec, int.from_bytes(seed, "little")), seed)
         book.begin()
-        log.info("broker %s: campaign %d (%s) is open: %d arms, policy %s", *key, spec.name, spec.arms, spec.policy.name)
+        log.info("broker %s: campaign %d (%s) is open: %d arms, policy %s", *key, spec.name, spec.arms,
+                 spec.policy.name)
         return book
 
     def _policy(self, spec: Spec, seed: int) -> Policy:
