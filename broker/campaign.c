@@ -8,7 +8,7 @@
 #include "broker/state.h"
 
 /* 64 MiB: bounds the places that one plan may open at a time, which cv_broker_plan_check() computes in advance. */
-enum { PLACE_CHUNKS_MAX = 16384 };
+enum { PLACE_CHUNKS_MAX = 32768 };
 
 struct cv_broker_campaign *cv_broker_campaign_find(struct cv_broker *broker, uint64_t id) {
   /* Peers name campaigns with 64 bits: cut to 32, a number that does not exist would find another campaign. */
@@ -74,6 +74,7 @@ enum cv_err cv_broker_campaign_new(struct cv_broker *broker, uint32_t id, const 
   }
   campaign->id = id;
   cv_chunks_init(&campaign->places, PLACE_CHUNKS_MAX);
+  cv_chunks_init(&campaign->places_before, PLACE_CHUNKS_MAX);
   cv_chunks_init(&campaign->payers, broker->config.limits.chunks);
   if (CV_TABLE_ADD(broker->campaigns, id, campaign) != CV_OK) {
     cv_broker_campaign_free(campaign);
@@ -102,6 +103,7 @@ void cv_broker_campaign_free_secrets(struct cv_broker_campaign *campaign) {
   free(campaign->arm);
   campaign->arm = NULL;
   cv_chunks_fini(&campaign->places);
+  cv_chunks_fini(&campaign->places_before);
   cv_chunks_fini(&campaign->payers);
   cv_broker_gold_free_secrets(&campaign->gold);
   cv_offers_fini(&campaign->offered);

@@ -32,11 +32,14 @@ struct cv_broker;
 
 /* An accepted place, as recorded in the journal. */
 struct cv_entry {
-  uint64_t index; /* of the play in the arm's stream of plays */
+  uint64_t index; /* the place's round; in rows of version 0.2 the play of the arm, without CV_ENTRY_ROUND */
   uint64_t worker;
   uint32_t arm, slot; /* an answer to a gold item: the number of arms, plus one if it is wrong; index 0 */
   uint32_t shown;     /* number of arms that the token covers, the assigned one included */
 };
+
+/* Marks the index of a journal row as a round. */
+#define CV_ENTRY_ROUND (UINT64_C(1) << 63)
 
 struct cv_arm {
   struct cv_mechanism *mechanism;
@@ -99,9 +102,10 @@ struct cv_broker_campaign {
   uint32_t cursor;    /* next arm to assign places of */
   uint32_t open_arms; /* arms with an open epoch */
   uint64_t free_places;
-  struct cv_chunks places;  /* see cv_epoch_place_bit */
-  struct cv_chunks payers;  /* see cv_broker_campaign_payer_bit: slots whose token was accepted */
-  struct cv_offers offered; /* same bits: slots assigned and not yet answered; not stored */
+  struct cv_chunks places;        /* see cv_place_bit */
+  struct cv_chunks places_before; /* while restoring: as version 0.2 stored them; deleted with the next batch */
+  struct cv_chunks payers;        /* see cv_broker_campaign_payer_bit: slots whose token was accepted */
+  struct cv_offers offered;       /* same bits: slots assigned and not yet answered; not stored */
 
   struct cv_ledger ledger; /* of its arms */
   struct cv_payroll payroll;
@@ -110,6 +114,7 @@ struct cv_broker_campaign {
   struct cv_digest releases_hash;
   struct cv_plan *plan; /* accepted plans, in order; owned */
   uint64_t planned;     /* tokens of all plans but the last */
+  uint64_t rounds;      /* tokens of all plans: as many places there are so far */
   size_t plans, plans_cap;
   struct cv_digest plans_hash;
   struct cv_standing *standing; /* spec.arms of them, by arm; owned */

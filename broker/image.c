@@ -276,7 +276,7 @@ static struct cv_chunk *dirty_chunk(struct cv_broker *broker, struct cv_broker_c
   switch (dirty->kind) {
     case CV_CHUNK_ACCOUNTS:
       return cv_chunks_find(&broker->accounts.cells, dirty->number);
-    case CV_CHUNK_PLACES:
+    case CV_CHUNK_ROUNDS:
       return cv_chunks_find(&campaign->places, dirty->number);
     case CV_CHUNK_GOLD:
       return cv_chunks_find(&campaign->gold.workers, dirty->number);
@@ -293,16 +293,6 @@ static void put_chunk(const struct cv_dirty *dirty, const struct cv_chunk *chunk
   for (size_t i = 0; i < CV_CHUNK_CELLS; i++) {
     cv_buf_put_u32(out, chunk->as.cell[i]);
   }
-}
-
-/* Whether all places of the chunk are before the arm's open epoch, so that the chunk is no longer needed. */
-static bool is_past(const struct cv_broker_campaign *campaign, const struct cv_dirty *dirty) {
-  if (dirty->kind != CV_CHUNK_PLACES) {
-    return false;
-  }
-  uint32_t arm = cv_epoch_place_arm(dirty->number * CV_CHUNK_BITS);
-  uint64_t end = (dirty->number + 1) * CV_CHUNK_BITS;
-  return end <= cv_epoch_place_bit(arm, campaign->arm[arm].first);
 }
 
 static enum cv_err write_dirty(struct cv_broker *broker, const struct cv_dirty *dirty, struct cv_broker_batch *batch) {
@@ -324,7 +314,7 @@ static enum cv_err write_dirty(struct cv_broker *broker, const struct cv_dirty *
     if (chunk == NULL) {
       return CV_OK;
     }
-    bool past = is_past(campaign, dirty);
+    bool past = dirty->kind == CV_CHUNK_ROUNDS && cv_places_are_past(campaign, dirty->number);
     CV_TRY(cv_broker_batch_open(batch, past ? CV_OP_UNCHUNK : CV_OP_CHUNK, dirty->campaign, dirty->number));
     if (past) {
       cv_chunks_drop(&campaign->places, chunk);
@@ -368,6 +358,18 @@ static enum cv_err fold(struct cv_broker *broker, struct cv_broker_batch *batch,
   return CV_OK;
 }
 
+/* Deletes the chunks of places as version 0.2 stored them: the batch has their content in its other form. */
+static enum cv_err fill_converted(struct cv_broker_campaign *campaign, struct cv_broker_batch *batch) {
+  struct cv_chunks *before = &campaign->places_before;
+  for (uint32_t i = 0; i < before->count; i++) {
+    CV_TRY(cv_broker_batch_open(batch, CV_OP_UNCHUNK, campaign->id, before->number[i]));
+    batch->op[batch->ops - 1].chunk = CV_CHUNK_PLACES;
+    cv_broker_batch_shut(batch);
+  }
+  cv_chunks_fini(before);
+  return CV_OK;
+}
+
 static enum cv_err fill_purges(struct cv_broker *broker, struct cv_broker_batch *batch) {
   for (struct cv_broker_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
     if (campaign->purge) {
@@ -380,10 +382,12 @@ static enum cv_err fill_purges(struct cv_broker *broker, struct cv_broker_batch 
 }
 
 enum cv_err cv_image_fill(struct cv_broker *broker, struct cv_broker_batch *batch) {
-  bool purge = false, recovers = broker->recovery_due; /* a recovery's charges are not in the journal */
+  bool purge = false, whole = broker->recovery_due; /* a recovery's charges are not in the journal */
   for (struct cv_broker_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
     CV_TRY(fill_campaign(broker, campaign, batch));
     purge = purge || campaign->purge;
+    whole = whole || campaign->places_before.count > 0; /* nor is it known from it where places are now */
+    CV_TRY(fill_converted(campaign, batch));
   }
   if (broker->recovery_due) {
     CV_TRY(cv_broker_batch_open(batch, CV_OP_RECOVERY, 0, broker->recoveries));
@@ -392,7 +396,7 @@ enum cv_err cv_image_fill(struct cv_broker *broker, struct cv_broker_batch *batc
     broker->recovery_due = false;
   }
   /* Charges must be in stored chunks before the journal rows that hold them are purged. */
-  CV_TRY(fold(broker, batch, purge || recovers));
+  CV_TRY(fold(broker, batch, purge || whole));
   CV_TRY(purge ? fill_purges(broker, batch) : CV_OK);
   return cv_ended_fill(broker, batch);
 }
