@@ -23,7 +23,8 @@ struct cv_broker_campaign *cv_broker_campaign_find(struct cv_broker *broker, uin
 static enum cv_err make_arms(struct cv_broker_campaign *campaign) {
   campaign->arm = calloc(campaign->spec.arms, sizeof(*campaign->arm));
   campaign->standing = calloc(campaign->spec.arms, sizeof(*campaign->standing));
-  if (campaign->arm == NULL || campaign->standing == NULL) {
+  campaign->news = calloc(campaign->spec.arms, sizeof(*campaign->news));
+  if (campaign->arm == NULL || campaign->standing == NULL || campaign->news == NULL) {
     return CV_ERR_NOMEM;
   }
   CV_TRY(cv_neighbours_init(&campaign->spec, &campaign->graph));
@@ -94,6 +95,13 @@ void cv_broker_campaign_count(struct cv_broker *broker, const struct cv_broker_c
       cv_ledger_add(totals->promised_micro, cv_privacy_worker_micro(&campaign->privacy, &campaign->spec));
 }
 
+void cv_broker_campaign_list(struct cv_broker_campaign *campaign, uint32_t arm) {
+  if (!campaign->arm[arm].listed) {
+    campaign->arm[arm].listed = true;
+    campaign->news[campaign->news_count++] = arm;
+  }
+}
+
 void cv_broker_campaign_free_secrets(struct cv_broker_campaign *campaign) {
   for (uint32_t i = 0; campaign->arm != NULL && i < campaign->spec.arms; i++) {
     struct cv_arm *arm = &campaign->arm[i];
@@ -102,6 +110,9 @@ void cv_broker_campaign_free_secrets(struct cv_broker_campaign *campaign) {
   }
   free(campaign->arm);
   campaign->arm = NULL;
+  free(campaign->news);
+  campaign->news = NULL;
+  campaign->news_count = 0;
   cv_chunks_fini(&campaign->places);
   cv_chunks_fini(&campaign->places_before);
   cv_chunks_fini(&campaign->payers);

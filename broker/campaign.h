@@ -54,6 +54,7 @@ struct cv_arm {
   uint32_t *returned;          /* positions to be assigned again; owned */
   uint32_t returned_count;
   size_t returned_cap;
+  bool listed;  /* among `news` */
   bool touched; /* filled or sum changed since the last batch */
   bool changed; /* anything else changed since the last batch */
   uint64_t dirty_since;
@@ -99,6 +100,8 @@ struct cv_broker_campaign {
   uint32_t shown_most; /* largest number of arms that one assignment may cover */
   struct cv_shown shown;
   struct cv_arm *arm; /* spec.arms of them; owned; NULL after the campaign stops */
+  uint32_t *news;     /* arms that changed since the last batch, so that a commit costs what changed; owned */
+  uint32_t news_count;
   uint32_t cursor;    /* next arm to assign places of */
   uint32_t open_arms; /* arms with an open epoch */
   uint64_t free_places;
@@ -152,6 +155,8 @@ CV_MUST_USE enum cv_err cv_broker_campaign_new(struct cv_broker *broker, uint32_
 void cv_broker_campaign_free(struct cv_broker_campaign *campaign);
 /* Frees its secrets: everything that only a running campaign needs. */
 void cv_broker_campaign_free_secrets(struct cv_broker_campaign *campaign);
+/* Lists the arm as changed since the last batch. */
+void cv_broker_campaign_list(struct cv_broker_campaign *campaign, uint32_t arm);
 /* Removes it from the list of open campaigns. */
 void cv_broker_campaign_leave_open(struct cv_broker *broker, struct cv_broker_campaign *campaign);
 /* Frees it in any phase and removes it from memory. */

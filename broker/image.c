@@ -149,41 +149,32 @@ static void put_journal(struct cv_broker_campaign *campaign, struct cv_buf *out)
     cv_buf_put_u32(out, entry.slot);
   }
   uint32_t touched = 0, changed = 0;
-  for (uint32_t i = 0; i < campaign->spec.arms; i++) {
-    touched += campaign->arm[i].touched && !campaign->arm[i].changed;
-    changed += campaign->arm[i].changed;
+  for (uint32_t i = 0; i < campaign->news_count; i++) {
+    const struct cv_arm *arm = &campaign->arm[campaign->news[i]];
+    touched += arm->touched && !arm->changed;
+    changed += arm->changed;
   }
   cv_buf_put_u32(out, touched);
-  for (uint32_t i = 0; i < campaign->spec.arms; i++) {
-    const struct cv_arm *arm = &campaign->arm[i];
+  for (uint32_t i = 0; i < campaign->news_count; i++) {
+    const struct cv_arm *arm = &campaign->arm[campaign->news[i]];
     if (arm->touched && !arm->changed) {
-      cv_buf_put_u32(out, i);
+      cv_buf_put_u32(out, campaign->news[i]);
       cv_buf_put_u32(out, arm->filled);
       cv_buf_put_u64(out, (uint64_t)arm->sum);
     }
   }
   cv_buf_put_u32(out, changed);
-  for (uint32_t i = 0; i < campaign->spec.arms; i++) {
-    if (campaign->arm[i].changed) {
-      cv_buf_put_u32(out, i);
-      put_sized_arm(&campaign->arm[i], out);
+  for (uint32_t i = 0; i < campaign->news_count; i++) {
+    const struct cv_arm *arm = &campaign->arm[campaign->news[i]];
+    if (arm->changed) {
+      cv_buf_put_u32(out, campaign->news[i]);
+      put_sized_arm(arm, out);
     }
   }
 }
 
 static bool journal_has_news(const struct cv_broker_campaign *campaign) {
-  if (campaign->arm == NULL) {
-    return false;
-  }
-  if (campaign->journal.len > 0) {
-    return true;
-  }
-  for (uint32_t i = 0; i < campaign->spec.arms; i++) {
-    if (campaign->arm[i].touched || campaign->arm[i].changed) {
-      return true;
-    }
-  }
-  return false;
+  return campaign->arm != NULL && (campaign->journal.len > 0 || campaign->news_count > 0);
 }
 
 static enum cv_err fill_journal(struct cv_broker *broker, struct cv_broker_campaign *campaign,
@@ -200,14 +191,15 @@ static enum cv_err fill_journal(struct cv_broker *broker, struct cv_broker_campa
   cv_broker_batch_shut(batch);
   broker->journal_bytes += batch->bytes.len - before;
   cv_buf_clear(&campaign->journal);
-  for (uint32_t i = 0; i < campaign->spec.arms; i++) {
-    struct cv_arm *arm = &campaign->arm[i];
+  for (uint32_t i = 0; i < campaign->news_count; i++) {
+    struct cv_arm *arm = &campaign->arm[campaign->news[i]];
     /* Sums in the journal make the arm's stored image old: it has to be written before the row is trimmed. */
     if (arm->touched && !arm->changed && arm->dirty_since == 0) {
-      cv_dirty_arm(broker, campaign, i);
+      cv_dirty_arm(broker, campaign, campaign->news[i]);
     }
-    arm->touched = arm->changed = false;
+    arm->touched = arm->changed = arm->listed = false;
   }
+  campaign->news_count = 0;
   return CV_OK;
 }
 
@@ -270,6 +262,8 @@ static enum cv_err fill_campaign(struct cv_broker *broker, struct cv_broker_camp
 }
 
 /* ---- folding the journal ---- */
+
+enum { FOLD_COMMITS = 256 };
 
 static struct cv_chunk *dirty_chunk(struct cv_broker *broker, struct cv_broker_campaign *campaign,
                                     const struct cv_dirty *dirty) {
@@ -343,7 +337,8 @@ static enum cv_err fold(struct cv_broker *broker, struct cv_broker_batch *batch,
   if (!all && broker->fold_until == 0) {
     return CV_OK;
   }
-  size_t most = all ? broker->dirty_count : CV_FOLD_CHUNKS;
+  /* A round takes some hundred commits, however many arms a plan has changed. */
+  size_t most = all ? broker->dirty_count : CV_FOLD_CHUNKS + broker->dirty_count / FOLD_COMMITS;
   for (size_t i = 0; i < most && broker->dirty_count > 0; i++) {
     struct cv_dirty dirty = cv_dirty_pop(broker);
     CV_TRY(write_dirty(broker, &dirty, batch));

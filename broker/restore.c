@@ -453,13 +453,13 @@ static enum cv_err settle_payments(struct cv_broker_campaign *campaign, uint32_t
 /* Derives the counts from the arms' images and checks them against all other rows, so that a missing row is detected.
  * */
 static enum cv_err settle(struct cv_broker *broker, struct cv_broker_campaign *campaign) {
-  campaign->tokens = 0;
+  campaign->tokens = campaign->news_count = 0;
   cv_epoch_number_rounds(campaign);
   CV_TRY(cv_places_convert(broker, campaign));
   cv_shown_restore(campaign);
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
     struct cv_arm *arm = &campaign->arm[i];
-    arm->changed = arm->touched = false;
+    arm->changed = arm->touched = arm->listed = false;
     arm->next = 0;
     uint64_t left = campaign->spec.tokens - campaign->tokens - campaign->reserved;
     /* Each arm may use only what the arms before it leave of the campaign's token limit. */

@@ -22,8 +22,10 @@ static void print_row(const struct cv_outcome *outcome, uint32_t arm, int column
   if (standing->tokens > 0) {
     (void)snprintf(interval, sizeof(interval), "%7.4f ± %.4f", standing->mean, standing->radius);
   }
-  (void)fprintf(to, "%5s  %s%*s  %s%*s  %11s", class, name, columns - (int)cv_text_columns(name), "", interval,
-                16 - (int)cv_text_columns(interval), "", cv_count_text(standing->tokens).text);
+  (void)fprintf(to, "%5s  ", class);
+  cv_outcome_print_cut(name, (size_t)columns, to);
+  (void)fprintf(to, "  %s%*s  %11s", interval, 16 - (int)cv_text_columns(interval), "",
+                cv_count_text(standing->tokens).text);
   if (outcome->lies.of_arm != NULL) {
     const struct cv_policy_lies *lies = &outcome->lies.of_arm[arm];
     (void)fprintf(to, "  %9s  %9s", lies_text(lies->safe).text, lies_text(lies->turn).text);
@@ -42,9 +44,12 @@ static void print_undecided(const struct cv_outcome *outcome, FILE *to) {
   (void)fprintf(to, "undecided   ");
   for (uint32_t i = 0; i < outcome->arms; i++) {
     uint32_t arm = outcome->order[i];
-    if (outcome->standing[arm].rank_class == 0) {
-      (void)fprintf(to, "%s%s", at++ == 0 ? "" : ", ", outcome->name[arm]);
+    if (outcome->standing[arm].rank_class == 0 && at++ < CV_OUTCOME_NAMES) {
+      (void)fprintf(to, "%s%s", at == 1 ? "" : ", ", outcome->name[arm]);
     }
+  }
+  if (left > CV_OUTCOME_NAMES) {
+    (void)fprintf(to, " and %u more", left - CV_OUTCOME_NAMES);
   }
   (void)fprintf(to, left == 0 ? "none\n" : "\n");
 }
@@ -113,9 +118,10 @@ void cv_table_print(const struct cv_outcome *outcome, FILE *to) {
   (void)fprintf(to, "class  item%*s  noisy mean             tokens%s%s\n", columns - 4, "",
                 outcome->lies.of_arm == NULL ? "" : "  lies safe       turn",
                 outcome->truth == NULL ? "" : "   truth  class");
-  for (uint32_t i = 0; i < outcome->arms; i++) {
+  for (uint32_t i = 0; i < cv_outcome_rows(outcome); i++) {
     print_row(outcome, outcome->order[i], columns, to);
   }
+  cv_outcome_print_rest(outcome, to);
   (void)fprintf(to, "\nended       %s", cv_end_text(outcome->progress.end));
   if (undecided == 0) {
     (void)fprintf(to, ", every item is ranked\n");
