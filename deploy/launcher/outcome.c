@@ -229,7 +229,27 @@ int cv_outcome_columns(const struct cv_outcome *outcome) {
     size_t own = cv_text_columns(outcome->name[i]);
     columns = own > columns ? own : columns;
   }
-  return (int)columns;
+  return columns < CV_OUTCOME_COLUMNS ? (int)columns : CV_OUTCOME_COLUMNS;
+}
+
+void cv_outcome_print_cut(const char *text, size_t columns, FILE *to) {
+  size_t all = cv_text_columns(text), kept = all <= columns ? all : columns - 1, left = strlen(text), n = 0;
+  for (size_t i = 0; i < kept; i++) {
+    n += cv_text_char(text + n, left - n);
+  }
+  (void)fprintf(to, "%.*s%s%*s", (int)n, text, all <= columns ? "" : "…", all <= columns ? (int)(columns - all) : 0,
+                "");
+}
+
+uint32_t cv_outcome_rows(const struct cv_outcome *outcome) {
+  return outcome->arms < CV_OUTCOME_ROWS ? outcome->arms : CV_OUTCOME_ROWS;
+}
+
+void cv_outcome_print_rest(const struct cv_outcome *outcome, FILE *to) {
+  if (outcome->arms > CV_OUTCOME_ROWS) {
+    (void)fprintf(to, "... and %u more of %u items; --json and `crowdveil export` give all of them\n",
+                  outcome->arms - CV_OUTCOME_ROWS, outcome->arms);
+  }
 }
 
 static void print_token(const struct cv_outcome *outcome, FILE *to) {
