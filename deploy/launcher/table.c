@@ -24,6 +24,7 @@ static void print_row(const struct cv_outcome *outcome, uint32_t arm, int column
   }
   (void)fprintf(to, "%5s  %s%*s  %s%*s  %11s", class, name, columns - (int)cv_text_columns(name), "", interval,
                 16 - (int)cv_text_columns(interval), "", cv_count_text(standing->tokens).text);
+  cv_unit_print_cell(&outcome->unit, standing, to);
   if (outcome->lies.of_arm != NULL) {
     const struct cv_policy_lies *lies = &outcome->lies.of_arm[arm];
     (void)fprintf(to, "  %9s  %9s", lies_text(lies->safe).text, lies_text(lies->turn).text);
@@ -110,8 +111,9 @@ void cv_table_print(const struct cv_outcome *outcome, FILE *to) {
   }
   uint32_t undecided = cv_outcome_undecided(outcome);
   int columns = cv_outcome_columns(outcome);
-  (void)fprintf(to, "class  item%*s  noisy mean             tokens%s%s\n", columns - 4, "",
-                outcome->lies.of_arm == NULL ? "" : "  lies safe       turn",
+  (void)fprintf(to, "class  item%*s  noisy mean             tokens", columns - 4, "");
+  cv_unit_print_heading(&outcome->unit, to);
+  (void)fprintf(to, "%s%s\n", outcome->lies.of_arm == NULL ? "" : "  lies safe       turn",
                 outcome->truth == NULL ? "" : "   truth  class");
   for (uint32_t i = 0; i < outcome->arms; i++) {
     print_row(outcome, outcome->order[i], columns, to);
