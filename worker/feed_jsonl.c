@@ -92,8 +92,8 @@ static enum cv_err parse(struct cv_feed *feed, struct cv_why *why) {
     return no_memory(feed, why);
   }
   if (reader->object == NULL) {
-    return cv_fail(why, CV_ERR_INVALID, "%s: not JSON, %s at column %d; expected one object a line",
-                   cv_feed_place(feed->ask, feed->at).text, error.text, error.column);
+    return cv_fail(why, CV_ERR_INVALID, "%s: not JSON, %s; expected one object a line",
+                   cv_feed_place(feed->ask, feed->at).text, error.text);
   }
   return json_is_object(reader->object) ? CV_OK : fail(feed, why, "not a JSON object; expected one object a line");
 }
