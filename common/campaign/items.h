@@ -45,8 +45,9 @@ struct cv_items_given {
 /* The rows of a data file: each has an item, a score and perhaps a person. */
 struct cv_items_csv {
   enum cv_format format;
-  char *file;  /* resolved against the campaign file's folder; owned */
-  char *query; /* the SELECT of an SQLite database; owned; NULL for the other formats */
+  char *file;     /* resolved against the campaign file's folder; owned */
+  char *query;    /* the SELECT of an SQLite database; owned; NULL for the other formats */
+  uint64_t steps; /* of SQLite's machine that it may take; 0: the reader's own bound */
   char item_column[CV_NAME_BYTES], score_column[CV_NAME_BYTES];
   char delimiter; /* ',' or '\t' */
   bool has_scale; /* false: min-max over the file */

@@ -129,6 +129,7 @@ enum cv_err cv_outcome_init(struct cv_outcome *outcome, const struct cv_finished
     return CV_ERR_NOMEM;
   }
   take_standings(outcome, finished);
+  outcome->unit = cv_unit_of(known->file);
   outcome->epsilon_micro = known->spec == NULL ? 0 : known->spec->epsilon_micro;
   outcome->is_exact = known->spec != NULL && !cv_spec_has_noise(known->spec);
   enum cv_err err = take_truth(outcome, known);

@@ -10,6 +10,7 @@
 #include "deploy/launcher/hindsight.h"
 #include "deploy/launcher/lies.h"
 #include "deploy/launcher/rest.h"
+#include "deploy/launcher/unit.h"
 #include "prepare/campaign_bound.h"
 #include "prepare/prepare.h"
 #include "proto/codec/order.h"
@@ -39,6 +40,7 @@ struct cv_outcome {
   uint64_t epsilon_micro;      /* the campaign's limit; 0: unknown */
   bool is_exact;               /* the campaign has no noise: the third-party saw exact sums */
   struct cv_exposure exposure; /* of the rows of its data file, if that is known */
+  struct cv_unit unit;         /* of that file's scores */
 };
 
 /* What the caller knows besides the broker's answer. Any field may be NULL or 0; kind 0 is a ranking. */

@@ -41,6 +41,7 @@ static void print_row(const struct cv_outcome *outcome, uint32_t arm, int column
   cv_outcome_print_cut(name, (size_t)columns, to);
   (void)fprintf(to, "  %s%*s  %11s", interval, 16 - (int)cv_text_columns(interval), "",
                 cv_count_text(standing->tokens).text);
+  cv_unit_print_cell(&outcome->unit, standing, to);
   if (outcome->lies.of_arm != NULL) {
     const struct cv_policy_lies *lies = &outcome->lies.of_arm[arm];
     (void)fprintf(to, "  %9s  %9s", lies_text(lies->safe).text, lies_text(lies->turn).text);
@@ -198,8 +199,10 @@ void cv_table_print(const struct cv_outcome *outcome, FILE *to) {
   }
   int columns = cv_outcome_columns(outcome);
   print_decided(outcome, to);
-  (void)fprintf(to, "\n%*sclass  item%*s  noisy mean             tokens%s%s\n", class_columns(outcome) - 5, "",
-                columns - 4, "", outcome->lies.of_arm == NULL ? "" : "  lies safe       turn",
+  (void)fprintf(to, "\n%*sclass  item%*s  noisy mean             tokens", class_columns(outcome) - 5, "",
+                columns - 4, "");
+  cv_unit_print_heading(&outcome->unit, to);
+  (void)fprintf(to, "%s%s\n", outcome->lies.of_arm == NULL ? "" : "  lies safe       turn",
                 outcome->truth == NULL ? "" : "   truth  class");
   for (uint32_t i = 0; i < cv_outcome_rows(outcome); i++) {
     print_row(outcome, outcome->order[i], columns, to);
