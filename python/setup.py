@@ -18,7 +18,7 @@ class Build(build_py):
         subprocess.run(["protoc", f"--proto_path={ROOT / 'proto'}", f"--descriptor_set_out={made / 'schema.bin'}",
                         *(str(ROOT / f"proto/{name}.proto") for name in ("base", "crowd", "rank", "order"))],
                        check=True)
-        (made / "version.txt").write_text(VERSION + "\n")
+        (made / "version").write_text(VERSION + "\n")
 
 
 setup(version=VERSION, cmdclass={"build_py": Build})

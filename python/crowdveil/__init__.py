@@ -23,5 +23,5 @@ __all__ = ["Accept", "Accepted", "Account", "bandit_feedback", "Choice", "column
            "Result", "save_bandit_feedback", "Spec", "Standing", "Statement", "Status", "ThirdParty", "Tls", "UsedUp",
            "Want", "Worker"]
 
-_version = _Path(__file__).with_name("version.txt")
+_version = _Path(__file__).with_name("version")
 __version__ = _version.read_text().split()[-1] if _version.exists() else "of the source tree"

@@ -79,7 +79,7 @@ def test_each_package_has_its_program_and_what_belongs_to_it(built, contents):
     campaigns = {path.name for path in (ROOT / "deploy/campaigns").iterdir()}
     assert {f"usr/share/crowdveil/campaigns/{name}" for name in campaigns} <= contents["crowdveil"]
     modules = {path.name for path in (ROOT / "python/crowdveil").glob("*.py")}
-    modules |= {"py.typed", "schema.bin", "version.txt"}
+    modules |= {"py.typed", "schema.bin", "version"}
     package = "usr/lib/python3/dist-packages/crowdveil/"
     assert {path.removeprefix(package) for path in contents["python3-crowdveil"] if path.startswith(package)} == modules
     assert "usr/share/doc/python3-crowdveil/examples/bayes.py" in contents["python3-crowdveil"]

@@ -11,9 +11,9 @@ def spec(arms, name="test", policy="ppar", policy_params=None, trusted=False, **
     return crowdveil.Spec(name, arms, (policy, policy_params or {}), thirdparty_trusted=trusted, **more).message()
 
 
-def gold(answers, **more):
-    """`answers`: {number among all items: known score}."""
-    return crowdveil.Gold(answers, **more).message()
+def gold(*args, **kwargs):
+    """As crowdveil.Gold: first {number among all items: known score}."""
+    return crowdveil.Gold(*args, **kwargs).message()
 
 
 class Requester(crowdveil.Requester):
