@@ -273,6 +273,8 @@ static void show(struct run *run) {
 
 /* An arm's data ended in the middle of a plan: tokens collected so far count as pulls, released or not. */
 static void pass_collected(struct run *run, size_t wants, uint64_t tokens) {
+  run->trial->end = CV_TRIAL_USED_UP;
+  run->trial->used_up = run->step.want[wants].arm;
   const double *truth = run->trial->campaign->truth;
   struct sums sums = add_up(run, wants);
   sums.reward += truth == NULL ? 0 : (double)tokens * truth[run->step.want[wants].arm];
@@ -368,6 +370,21 @@ static bool is_spent(const struct run *run) {
   return false;
 }
 
+/* Whether the run ends before the present plan, which fits: for what `trial->end` says then. */
+static bool is_cut(struct run *run) {
+  struct cv_trial *trial = run->trial;
+  if (trial->plans > 0 && trial->total.rounds == trial->plans) {
+    trial->end = CV_TRIAL_PLANS;
+  } else if (is_spent(run)) {
+    trial->end = CV_TRIAL_HORIZON;
+  } else if (trial->is_over != NULL && trial->is_over(trial->data)) {
+    trial->end = CV_TRIAL_STOPPED;
+  } else {
+    return false;
+  }
+  return true;
+}
+
 /* Plays plans until the policy is done or its plan no longer fits. CV_ERR_LIMIT: an arm's data or horizon are used
  * up, or all plans that the trial may have. */
 static enum cv_err run_plans(struct run *run, uint64_t *ret_left) {
@@ -380,10 +397,12 @@ static enum cv_err run_plans(struct run *run, uint64_t *ret_left) {
     trial->complete = run->step.done;
     trial->decided = trial->total.pulls;
     if (run->step.done || !fits(run, *ret_left)) {
+      trial->end = run->step.done                   ? CV_TRIAL_COMPLETE
+                   : run->sums.pulls > *ret_left ? CV_TRIAL_LIMIT
+                                                    : CV_TRIAL_MONEY;
       return CV_OK;
     }
-    bool is_last = trial->plans > 0 && trial->total.rounds == trial->plans;
-    if (is_last || is_spent(run)) {
+    if (is_cut(run)) {
       return CV_ERR_LIMIT;
     }
     CV_TRY(play_all(run));
@@ -397,7 +416,8 @@ static enum cv_err run_to_end(struct run *run) {
   if (err != CV_OK && err != CV_ERR_LIMIT) {
     return err;
   }
-  bool is_timed = trial->campaign->kind == CV_POLICY_BANDIT || trial->campaign->kind == CV_POLICY_GRAPH;
+  bool is_timed = !trial->as_deployed &&
+                  (trial->campaign->kind == CV_POLICY_BANDIT || trial->campaign->kind == CV_POLICY_GRAPH);
   bool has_time = is_timed && err == CV_OK; /* after CV_ERR_LIMIT a deployed campaign ends, with tokens left */
   if (has_time && left > 0 && !trial->complete) {
     play_part(run, left);
@@ -414,6 +434,7 @@ static enum cv_err run_to_end(struct run *run) {
 enum cv_err cv_trial_run(struct cv_trial *trial, struct cv_why *why) {
   struct run run = {.trial = trial, .spec = &trial->campaign->file.spec};
   trial->total = (struct cv_trial_totals){0};
+  trial->used_up = CV_TURNS_NO_ARM;
   enum cv_err err = init(&run, why);
   if (err == CV_OK) {
     err = run_to_end(&run);
@@ -432,5 +453,6 @@ void cv_trial_fini(struct cv_trial *trial) {
   free(trial->pulls);
   free(trial->releases);
   trial->standing = NULL;
+  trial->lies = NULL;
   trial->pulls = trial->releases = NULL;
 }

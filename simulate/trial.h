@@ -21,6 +21,17 @@
 #include "simulate/game.h"
 #include "simulate/turns.h"
 
+/* Why a trial ended. */
+enum cv_trial_end {
+  CV_TRIAL_COMPLETE, /* the policy has finished */
+  CV_TRIAL_LIMIT,    /* the next plan asks for more than the tokens left */
+  CV_TRIAL_MONEY,    /* or costs more than the money left */
+  CV_TRIAL_USED_UP,  /* the data of an arm */
+  CV_TRIAL_HORIZON,  /* an arm's mechanism makes no further release */
+  CV_TRIAL_PLANS,    /* all plans that the trial may have */
+  CV_TRIAL_STOPPED,  /* by the caller */
+};
+
 struct cv_trial_totals {
   uint64_t pulls;      /* tokens of assignments; with a graph plays, without the neighbours' scores */
   uint64_t rounds;     /* plans that were released */
@@ -34,6 +45,10 @@ struct cv_trial {
   uint64_t seed;
   bool token_level;
   uint64_t plans; /* ends the run after this many released plans, unless its policy is done; 0: no limit */
+  bool as_deployed; /* tokens left at the end stay: no part of a plan is played, no arm for the rest of the tokens */
+  /* Optional: asked before each plan; true ends the run. */
+  bool (*is_over)(void *data);
+  void *data;
   /* Optional: the numbers of pulls, ascending, at which to record the totals. Past the last pull totals are
    * constant. */
   size_t moments;
@@ -49,6 +64,8 @@ struct cv_trial {
   uint64_t *releases;           /* likewise */
   bool complete;                /* the policy ended the campaign */
   uint64_t decided;             /* pulls after which it did; without an end all pulls */
+  enum cv_trial_end end;
+  uint32_t used_up; /* with CV_TRIAL_USED_UP: the first arm whose data could not fill its plan */
 };
 
 /* Runs the campaign. The caller frees the results with cv_trial_fini(). One line. */

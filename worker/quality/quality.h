@@ -60,6 +60,9 @@ CV_MUST_USE enum cv_err cv_quality_new_rows(struct cv_rows *rows, bool replaceme
 CV_MUST_USE enum cv_err cv_quality_new_adversary(const struct cv_adversary *adversary, struct cv_quality **ret,
                                                  struct cv_why *why);
 void cv_quality_free(struct cv_quality *quality);
+/* Gives the rows of a data set that are used once each the order of another seed; nothing for any other source. For an
+ * owner that shares the source with nobody. */
+void cv_quality_reorder(struct cv_quality *quality, uint64_t seed);
 
 /*
  * Sets the score of one token, in grid units, 0 .. CV_GRID; arm < arms. An adversary uses `round` and `switched`, every
