@@ -23,6 +23,7 @@ enum cv_config_type {
   CV_CONFIG_WORDS, /* char *, owned: some of `choices`, separated by commas or blanks */
   CV_CONFIG_PARTY, /* char *, owned: the name of a party (party.h) */
   CV_CONFIG_PARTIES, /* char *, owned: a list of such names, or any */
+  CV_CONFIG_OTHER,   /* no field: the section's reader takes the value itself; `noun` says what it expects */
 };
 
 struct cv_config_rule {
@@ -31,11 +32,13 @@ struct cv_config_rule {
   size_t offset; /* of the field in the caller's struct */
   double low, high;
   const char *const *choices; /* NULL-terminated */
-  const char *noun;           /* of a WORD: what the choices are, in messages: "reward model"; NULL: the key */
+  const char *noun;           /* of a WORD: what the choices are, in messages: "reward model"; NULL: the key. Of an
+                                 OTHER: the values that are expected */
   const char *fallback;       /* default, as written in a file; NULL: none */
   bool required;              /* without a default: missing is an error (otherwise the field is unchanged) */
   bool is_option;             /* for the command line only; not allowed in a file */
-  const char *help;           /* one line for --help */
+  const char *help;           /* one line for --help, or for the reference of campaign files */
+  const char *example;        /* a value as a file has it, for that reference; NULL: the default */
 };
 
 struct cv_config_table {

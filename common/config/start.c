@@ -65,6 +65,8 @@ static const char *placeholder(const struct cv_config_rule *rule) {
       return " NAME";
     case CV_CONFIG_PARTIES:
       return " NAMES";
+    case CV_CONFIG_OTHER: /* in sections of files only */
+      break;
   }
   return "";
 }
@@ -237,7 +239,7 @@ static enum cv_err gather(struct cv_settings *settings, const struct options *op
   }
   struct cv_yaml yaml;
   CV_TRY(cv_yaml_open(request->file, &yaml, why));
-  enum cv_err err = cv_settings_map(settings, &yaml, yaml.root, "", "", NULL, 0, why);
+  enum cv_err err = cv_settings_map(settings, &yaml, yaml.root, "", "", why);
   if (err == CV_OK) {
     err = take_options(settings, options, request, why);
   }

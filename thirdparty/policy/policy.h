@@ -57,6 +57,7 @@ struct cv_policy_lies {
 
 struct cv_policy_class {
   const char *name;
+  const char *about; /* a few words for the reference of campaign files */
   enum cv_policy_kind kind;
   /* Traits, for analyses that must not depend on a policy's name. */
   bool tells_noise; /* its standings say which part of the radius is there because of noise */

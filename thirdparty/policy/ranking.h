@@ -60,7 +60,7 @@ struct cv_ranked {
 /* The parameter of every ranking policy: so many false tokens do not turn a class. The policy widens each interval by
  * as many times what one of them can do to it. */
 #define CV_LIES_RULE \
-  { .key = "lies", .low = 0, .high = 1e12, .whole = true, .fallback = 0 }
+  { .key = "lies", .low = 0, .high = 1e12, .whole = true, .fallback = 0, .help = "false tokens that turn no class" }
 
 struct cv_ranking {
   double alpha;
