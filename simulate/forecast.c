@@ -9,10 +9,13 @@
 #include "common/campaign/worth.h"
 #include "simulate/instance.h"
 
+enum { OUTSIDE = 20 };
+
 struct making {
   const struct cv_forecast_ask *ask;
   struct cv_forecast *forecast;
   struct cv_game game;
+  struct cv_tally tally;
 };
 
 static bool is_over(void *data) {
@@ -48,7 +51,8 @@ static struct cv_forecast_run take_run(const struct cv_prepared *campaign, const
                                 .paid_micro = trial->total.paid_micro,
                                 .reward = trial->total.reward,
                                 .end = trial->end,
-                                .used_up = trial->used_up};
+                                .used_up = trial->used_up,
+                                .wanted = trial->wanted};
   if (campaign->kind != CV_POLICY_RANKING) {
     run.regret = best_reward(campaign, trial) - trial->total.reward;
     return run;
@@ -74,8 +78,7 @@ static void add_arms(struct cv_forecast *forecast, const struct cv_trial *trial,
 static enum cv_err run_trial(struct making *making, const struct cv_prepared *campaign, uint64_t seed,
                              struct cv_why *why) {
   struct cv_forecast *forecast = making->forecast;
-  struct cv_trial trial = {
-      .campaign = campaign, .seed = seed, .as_deployed = true, .is_over = is_over, .data = making};
+  struct cv_trial trial = {.campaign = campaign, .seed = seed, .as_deployed = true, .is_over = is_over, .data = making};
   const struct cv_adversary *adversary = cv_quality_adversary(campaign->source.quality);
   enum cv_err err = CV_OK;
   if (adversary != NULL) {
@@ -95,7 +98,6 @@ static enum cv_err run_trial(struct making *making, const struct cv_prepared *ca
   return err;
 }
 
-/* True if the forecast can go on after this run. */
 static enum cv_err make_run(struct making *making, uint32_t number, struct cv_why *why) {
   const struct cv_forecast_ask *ask = making->ask;
   uint64_t seed = seed_of(ask, number);
@@ -131,6 +133,8 @@ enum cv_err cv_forecast_make(const struct cv_forecast_ask *ask, struct cv_foreca
   enum cv_err err = CV_OK;
   if (forecast.run == NULL || forecast.arm == NULL) {
     err = cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
+  } else {
+    err = cv_tally_init(ask->campaign->source.quality, &making.tally, why);
   }
   for (uint32_t i = 0; i < ask->runs && err == CV_OK && (i == 0 || !is_over(&making)); i++) {
     err = make_run(&making, i, why);
@@ -139,6 +143,7 @@ enum cv_err cv_forecast_make(const struct cv_forecast_ask *ask, struct cv_foreca
     }
   }
   cv_game_fini(&making.game);
+  cv_tally_fini(&making.tally);
   if (err != CV_OK) {
     cv_forecast_fini(&forecast);
     return err;
@@ -172,7 +177,8 @@ struct cv_range cv_forecast_range(const struct cv_forecast *forecast, cv_forecas
     values[i] = value(&forecast->run[i]);
   }
   qsort(values, n, sizeof(*values), compare);
-  struct cv_range range = {values[0], (values[(n - 1) / 2] + values[n / 2]) / 2, values[n - 1]};
+  uint32_t out = (n - 1) / OUTSIDE; /* runs outside the range at each end */
+  struct cv_range range = {values[out], (values[(n - 1) / 2] + values[n / 2]) / 2, values[n - 1 - out]};
   free(values);
   return range;
 }

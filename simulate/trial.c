@@ -20,7 +20,7 @@ struct arm {
   struct cv_mechanism *mechanism;
   uint64_t tokens;  /* collected */
   uint64_t covered; /* by the last release */
-  enum { BITS, NORMAL, OTHER } tokens_are;
+  enum { BITS, NORMAL, TALLIED, OTHER } tokens_are;
   double chance;               /* BITS: probability that a token is CV_GRID and not 0 */
   struct cv_binomial law;      /* BITS: of the last sum; n = 0 before the first */
   struct cv_quality_item item; /* NORMAL: law of clipped scores that reach the broker unchanged */
@@ -80,6 +80,8 @@ static void init_arm(struct run *run, uint32_t index) {
     arm->chance = fmin(1, fmax(0, feedback.offset + feedback.slope * arm->item.mean));
   } else if (model != NULL && strcmp(model->name, "clipped-normal") == 0 && local == CV_LOCAL_NONE) {
     arm->tokens_are = NORMAL;
+  } else if (run->trial->tally != NULL && cv_tally_has(run->trial->tally, index) && local == CV_LOCAL_NONE) {
+    arm->tokens_are = TALLIED;
   }
 }
 
@@ -106,7 +108,8 @@ static enum cv_err init(struct run *run, struct cv_why *why) {
   const struct cv_spec *spec = run->spec;
   struct cv_choice mechanism = spec->mechanism;
   /* The broker's bound on an arm's releases: the horizon, and so the noise, must be that of the deployed campaign. */
-  uint64_t releases = spec->tokens < CV_RELEASES_END ? spec->tokens : CV_RELEASES_END - 1;
+  uint64_t releases = cv_mechanism_releases(spec, 1);
+  releases = releases < CV_RELEASES_END ? releases : CV_RELEASES_END - 1;
   CV_TRY(cv_mechanism_law_init(&mechanism, spec->epsilon_micro, releases, &run->law, why));
   CV_TRY(cv_privatizer_new(&spec->privatizer, spec->arms, &run->privatizer, why));
   uint64_t choices = run->trial->turns == NULL ? 0 : run->trial->turns->choices;
@@ -159,6 +162,9 @@ static enum cv_err collect(struct run *run, uint32_t index, uint32_t count, int6
     arm->tokens += count;
   } else if (arm->tokens_are == NORMAL) {
     sum = cv_sampler_clipped_normal_sum(&arm->sampler, count, arm->item.mean, arm->item.spread);
+    arm->tokens += count;
+  } else if (arm->tokens_are == TALLIED) {
+    sum = cv_tally_sum(run->trial->tally, index, count, &arm->score.rng);
     arm->tokens += count;
   } else {
     for (uint32_t i = 0; i < count; i++) {
@@ -309,6 +315,7 @@ static enum cv_err play_all(struct run *run) {
       uint64_t before = run->arm[want.arm].tokens;
       enum cv_err err = collect(run, want.arm, shown, &sum);
       if (err != CV_OK) {
+        trial->wanted = before + shown;
         pass_collected(run, i, run->arm[want.arm].tokens - before);
         return err;
       }
@@ -397,9 +404,7 @@ static enum cv_err run_plans(struct run *run, uint64_t *ret_left) {
     trial->complete = run->step.done;
     trial->decided = trial->total.pulls;
     if (run->step.done || !fits(run, *ret_left)) {
-      trial->end = run->step.done                   ? CV_TRIAL_COMPLETE
-                   : run->sums.pulls > *ret_left ? CV_TRIAL_LIMIT
-                                                    : CV_TRIAL_MONEY;
+      trial->end = run->step.done ? CV_TRIAL_COMPLETE : run->sums.pulls > *ret_left ? CV_TRIAL_LIMIT : CV_TRIAL_MONEY;
       return CV_OK;
     }
     if (is_cut(run)) {
@@ -416,8 +421,8 @@ static enum cv_err run_to_end(struct run *run) {
   if (err != CV_OK && err != CV_ERR_LIMIT) {
     return err;
   }
-  bool is_timed = !trial->as_deployed &&
-                  (trial->campaign->kind == CV_POLICY_BANDIT || trial->campaign->kind == CV_POLICY_GRAPH);
+  bool is_timed =
+      !trial->as_deployed && (trial->campaign->kind == CV_POLICY_BANDIT || trial->campaign->kind == CV_POLICY_GRAPH);
   bool has_time = is_timed && err == CV_OK; /* after CV_ERR_LIMIT a deployed campaign ends, with tokens left */
   if (has_time && left > 0 && !trial->complete) {
     play_part(run, left);

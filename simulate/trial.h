@@ -4,8 +4,8 @@
  * summed, released by the deployed mechanism and returned to the policy, until the policy is done or the money or the
  * tokens are spent. There is no wire, no disk and no worker process; all code that decides is the deployed code.
  *
- * Sums of Bernoulli scores, also behind randomized response, are drawn at once as one binomial variable (equal in law);
- * at token level every token is drawn. All randomness follows from the seed, with a stream for each arm's scores and
+ * Sums of Bernoulli scores, also behind randomized response, are drawn at once as one binomial variable (equal in law),
+ * and with a tally sums of a data file's rows value by value; at token level every token is drawn. All randomness follows from the seed, with a stream for each arm's scores and
  * one for its noise, so that two policies with one seed have the same instance and, pull by pull of an arm, the same
  * scores.
  *
@@ -19,6 +19,7 @@
 
 #include "prepare/prepare.h"
 #include "simulate/game.h"
+#include "simulate/tally.h"
 #include "simulate/turns.h"
 
 /* Why a trial ended. */
@@ -44,7 +45,8 @@ struct cv_trial {
   struct cv_game *game;               /* against an adversary, borrowed; else NULL */
   uint64_t seed;
   bool token_level;
-  uint64_t plans; /* ends the run after this many released plans, unless its policy is done; 0: no limit */
+  const struct cv_tally *tally; /* of the source's rows, borrowed; NULL: rows are drawn one by one */
+  uint64_t plans;   /* ends the run after this many released plans, unless its policy is done; 0: no limit */
   bool as_deployed; /* tokens left at the end stay: no part of a plan is played, no arm for the rest of the tokens */
   /* Optional: asked before each plan; true ends the run. */
   bool (*is_over)(void *data);
@@ -65,7 +67,8 @@ struct cv_trial {
   bool complete;                /* the policy ended the campaign */
   uint64_t decided;             /* pulls after which it did; without an end all pulls */
   enum cv_trial_end end;
-  uint32_t used_up; /* with CV_TRIAL_USED_UP: the first arm whose data could not fill its plan */
+  uint32_t used_up; /* with CV_TRIAL_USED_UP: the first arm whose data could not fill its plan, else CV_TURNS_NO_ARM */
+  uint64_t wanted;  /* the tokens that it would have had with that plan */
 };
 
 /* Runs the campaign. The caller frees the results with cv_trial_fini(). One line. */

@@ -121,6 +121,10 @@ enum cv_err cv_quality_new_adversary(const struct cv_adversary *adversary, struc
   return CV_OK;
 }
 
+const struct cv_rows *cv_quality_drawn_rows(const struct cv_quality *quality) {
+  return quality->rows.value != NULL && quality->key == NULL ? &quality->rows : NULL;
+}
+
 const struct cv_adversary *cv_quality_adversary(const struct cv_quality *quality) {
   return quality->adversary.class == NULL ? NULL : &quality->adversary;
 }

@@ -91,6 +91,9 @@ const struct cv_quality_model *cv_quality_law(const struct cv_quality *quality, 
                                               struct cv_quality_item *ret_item);
 bool cv_quality_draw(const struct cv_quality *quality, uint32_t arm, struct cv_rng *rng, int64_t *ret_score);
 
+/* The rows of a data set with replacement, whose scores are independent; NULL for any other source. */
+const struct cv_rows *cv_quality_drawn_rows(const struct cv_quality *quality);
+
 /* The adversary, or NULL. */
 const struct cv_adversary *cv_quality_adversary(const struct cv_quality *quality);
 
