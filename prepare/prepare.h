@@ -14,7 +14,7 @@ struct cv_prepared {
   struct cv_score_source source;
   uint64_t seed;         /* of the instance and the scores */
   struct cv_label *name; /* of each arm; an item that is gold is none */
-  double *truth;         /* the true mean of each arm */
+  double *truth;         /* the true mean of each arm; NULL: nobody knows it */
 };
 
 /* Seed not set. */

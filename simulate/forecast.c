@@ -59,6 +59,7 @@ static struct cv_forecast_run take_run(const struct cv_prepared *campaign, const
   }
   for (uint32_t i = 0; i < campaign->file.spec.arms; i++) {
     run.undecided += trial->standing[i].rank_class == 0;
+    run.parked += trial->standing[i].rank_class > 0 && trial->standing[i].held != CV_HELD_NO;
   }
   return run;
 }
@@ -69,7 +70,8 @@ static void add_arms(struct cv_forecast *forecast, const struct cv_trial *trial,
     struct cv_forecast_arm *arm = &forecast->arm[i];
     const struct cv_standing *standing = &trial->standing[i];
     arm->undecided += is_ranking && standing->rank_class == 0;
-    arm->used_up += trial->used_up == i;
+    arm->parked += is_ranking && standing->rank_class > 0 && standing->held != CV_HELD_NO;
+    arm->used_up += trial->used_up == i || standing->held == CV_HELD_USED_UP;
     arm->tokens += (double)trial->pulls[i];
     arm->radius += standing->tokens == 0 ? (double)NAN : standing->radius;
   }
@@ -195,6 +197,10 @@ double cv_forecast_undecided(const struct cv_forecast_run *run) {
   return run->undecided;
 }
 
+double cv_forecast_parked(const struct cv_forecast_run *run) {
+  return run->parked;
+}
+
 double cv_forecast_regret(const struct cv_forecast_run *run) {
   return run->regret;
 }
@@ -205,6 +211,14 @@ double cv_forecast_reward(const struct cv_forecast_run *run) {
 
 double cv_forecast_paid(const struct cv_forecast_run *run) {
   return (double)run->paid_micro / (double)CV_MICRO;
+}
+
+uint32_t cv_forecast_used_up(const struct cv_forecast *forecast) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < forecast->runs; i++) {
+    count += forecast->run[i].used_up != CV_TURNS_NO_ARM;
+  }
+  return count;
 }
 
 uint32_t cv_forecast_ended(const struct cv_forecast *forecast, enum cv_trial_end end) {

@@ -28,9 +28,9 @@ struct cv_forecast_ask {
 
 struct cv_forecast_run {
   uint64_t tokens, rounds, paid_micro;
-  double regret; /* of a bandit or a recruitment, to the best attainable reward; else 0 */
-  double reward; /* by the true means, or an adversary's gains */
-  uint32_t undecided;
+  double regret;              /* of a bandit or a recruitment, to the best attainable reward; else 0 */
+  double reward;              /* by the true means, or an adversary's gains */
+  uint32_t undecided, parked; /* items without a class; with a class and the next (result.h) */
   enum cv_trial_end end;
   uint32_t used_up; /* as in struct cv_trial */
   uint64_t wanted;
@@ -39,7 +39,8 @@ struct cv_forecast_run {
 /* Of an arm, over all runs. */
 struct cv_forecast_arm {
   uint32_t undecided; /* runs that left it without a class */
-  uint32_t used_up;   /* runs that its data ended */
+  uint32_t parked;    /* runs that left it in a class or the next */
+  uint32_t used_up;   /* runs that used up its data */
   double tokens;      /* mean */
   double radius;      /* mean half-width of its interval at the end; NAN without a token */
 };
@@ -67,9 +68,12 @@ struct cv_range cv_forecast_range(const struct cv_forecast *forecast, cv_forecas
 double cv_forecast_tokens(const struct cv_forecast_run *run);
 double cv_forecast_rounds(const struct cv_forecast_run *run);
 double cv_forecast_undecided(const struct cv_forecast_run *run);
+double cv_forecast_parked(const struct cv_forecast_run *run);
 double cv_forecast_regret(const struct cv_forecast_run *run);
 double cv_forecast_reward(const struct cv_forecast_run *run);
 double cv_forecast_paid(const struct cv_forecast_run *run); /* in units of money */
+/* The number of runs that used up the data of an arm. */
+uint32_t cv_forecast_used_up(const struct cv_forecast *forecast);
 /* The number of runs that ended so. */
 uint32_t cv_forecast_ended(const struct cv_forecast *forecast, enum cv_trial_end end);
 

@@ -39,8 +39,8 @@ static enum cv_err add(struct cv_tally *tally, const struct counts *counts, uint
   tally->value = all;
   for (uint32_t i = counts->values; i > 0; i--) {
     left += counts->rows[i - 1];
-    all[first + i - 1] = (struct cv_tally_value){.value = counts->value[i - 1],
-                                                 .chance = (double)counts->rows[i - 1] / (double)left};
+    all[first + i - 1] =
+        (struct cv_tally_value){.value = counts->value[i - 1], .chance = (double)counts->rows[i - 1] / (double)left};
   }
   tally->start[arm + 1] = first + counts->values;
   return CV_OK;

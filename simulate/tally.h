@@ -20,7 +20,7 @@ struct cv_tally_value {
 /* All zero is valid and has no arm. */
 struct cv_tally {
   uint32_t arms;
-  uint64_t *start; /* arms + 1 of them: arm a has the values start[a] .. start[a + 1] - 1; owned */
+  uint64_t *start;              /* arms + 1 of them: arm a has the values start[a] .. start[a + 1] - 1; owned */
   struct cv_tally_value *value; /* owned */
 };
 

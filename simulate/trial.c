@@ -25,6 +25,7 @@ struct arm {
   struct cv_binomial law;      /* BITS: of the last sum; n = 0 before the first */
   struct cv_quality_item item; /* NORMAL: law of clipped scores that reach the broker unchanged */
   uint32_t shown;              /* scores that the present plan gives over the graph */
+  bool is_used_up;             /* its data */
   uint32_t zero;               /* index of the present plan's score that is replaced by 0; CV_TURNS_NO_ARM: none */
   struct cv_rng_seeded score, noise;
   struct cv_sampler sampler; /* many scores at once */
@@ -151,8 +152,8 @@ static uint64_t draw_ones(struct arm *arm, uint32_t count) {
   return cv_binomial_draw(&arm->law, &arm->score.rng);
 }
 
-/* Draws `count` tokens of an arm and sets their sum. CV_ERR_LIMIT: its data are used up. */
-static enum cv_err collect(struct run *run, uint32_t index, uint32_t count, int64_t *ret_sum) {
+/* Draws up to `count` tokens of an arm and sets their sum; fewer only if its data are used up. Returns their number. */
+static uint32_t collect(struct run *run, uint32_t index, uint32_t count, int64_t *ret_sum) {
   struct arm *arm = &run->arm[index];
   int64_t sum = 0;
   if (arm->tokens_are == BITS) {
@@ -169,14 +170,17 @@ static enum cv_err collect(struct run *run, uint32_t index, uint32_t count, int6
   } else {
     for (uint32_t i = 0; i < count; i++) {
       int64_t score;
-      CV_TRY(draw_score(run, index, &score));
+      if (draw_score(run, index, &score) != CV_OK) {
+        count = i;
+        break;
+      }
       score = i == arm->zero ? 0 : score;
       sum += cv_privatizer_apply(run->privatizer, index, score, &run->privacy.rng);
       arm->tokens++;
     }
   }
   *ret_sum = sum;
-  return CV_OK;
+  return count;
 }
 
 /* The same against an adversary, whose gains depend on the campaign's rounds. */
@@ -280,7 +284,6 @@ static void show(struct run *run) {
 /* An arm's data ended in the middle of a plan: tokens collected so far count as pulls, released or not. */
 static void pass_collected(struct run *run, size_t wants, uint64_t tokens) {
   run->trial->end = CV_TRIAL_USED_UP;
-  run->trial->used_up = run->step.want[wants].arm;
   const double *truth = run->trial->campaign->truth;
   struct sums sums = add_up(run, wants);
   sums.reward += truth == NULL ? 0 : (double)tokens * truth[run->step.want[wants].arm];
@@ -290,43 +293,81 @@ static void pass_collected(struct run *run, size_t wants, uint64_t tokens) {
   run->trial->total.paid_micro += sums.paid_micro;
 }
 
+/* Notes that an arm's data gave `got` of the tokens that the plan wants. */
+static void run_short(struct run *run, uint32_t index, uint32_t got, uint32_t wanted) {
+  struct cv_trial *trial = run->trial;
+  struct arm *arm = &run->arm[index];
+  arm->is_used_up = true;
+  if (trial->used_up == CV_TURNS_NO_ARM) {
+    trial->used_up = index;
+    trial->wanted = arm->tokens - got + wanted;
+  }
+}
+
+/* Plays one want of the plan and releases its sum. *ret_missing: tokens that the arm's data no longer had. CV_ERR_LIMIT:
+ * the campaign is over because of that. */
+static enum cv_err play_want(struct run *run, size_t at, uint64_t *round, double *gained, uint32_t *ret_missing) {
+  struct cv_trial *trial = run->trial;
+  struct cv_want want = run->step.want[at];
+  uint32_t shown = run->spec->edges > 0 ? run->arm[want.arm].shown : want.tokens, got = shown;
+  int64_t sum;
+  if (trial->game != NULL) {
+    sum = play(run, want.arm, shown, *round, gained); /* an adversary's rounds run on from arm to arm */
+    *round += shown;
+  } else {
+    got = collect(run, want.arm, shown, &sum);
+  }
+  *ret_missing = shown - got;
+  if (got < shown) {
+    run_short(run, want.arm, got, shown);
+    if (!trial->as_deployed || run->policy->class->exhaust == NULL) {
+      pass_collected(run, at, got);
+      return CV_ERR_LIMIT;
+    }
+  }
+  trial->pulls[want.arm] += run->spec->edges > 0 ? want.tokens : got;
+  if (got > 0) {
+    give(run, want.arm, sum, got);
+  }
+  return CV_OK;
+}
+
+/* Tells the policy which arms have no further tokens. CV_ERR_LIMIT: it cannot go on without one. */
+static enum cv_err exhaust(struct run *run) {
+  for (size_t i = 0; i < run->step.wants; i++) {
+    uint32_t arm = run->step.want[i].arm;
+    if (run->arm[arm].is_used_up && !cv_policy_exhaust(run->policy, arm)) {
+      run->trial->end = CV_TRIAL_USED_UP;
+      return CV_ERR_LIMIT;
+    }
+  }
+  return CV_OK;
+}
+
 /* Plays the present plan, and releases the sum of each of its arms to the policy. */
 static enum cv_err play_all(struct run *run) {
   struct cv_trial *trial = run->trial;
-  const struct cv_policy_step *step = &run->step;
-  const bool is_graph = run->spec->edges > 0;
+  const double *truth = trial->campaign->truth;
+  struct sums sums = run->sums;
   uint64_t round = trial->total.pulls;
   double gained = 0;
-  if (is_graph) {
+  if (run->spec->edges > 0) {
     show(run);
   }
   /* Before any token is drawn: collect() replaces the score that tell() finds. */
   if (trial->turns != NULL) {
     tell(run, run->sums.pulls, true);
   }
-  for (size_t i = 0; i < step->wants; i++) {
-    struct cv_want want = step->want[i];
-    uint32_t shown = is_graph ? run->arm[want.arm].shown : want.tokens;
-    int64_t sum;
-    if (trial->game != NULL) {
-      sum = play(run, want.arm, shown, round, &gained); /* an adversary's rounds run on from arm to arm */
-      round += shown;
-    } else {
-      uint64_t before = run->arm[want.arm].tokens;
-      enum cv_err err = collect(run, want.arm, shown, &sum);
-      if (err != CV_OK) {
-        trial->wanted = before + shown;
-        pass_collected(run, i, run->arm[want.arm].tokens - before);
-        return err;
-      }
-    }
-    trial->pulls[want.arm] += want.tokens;
-    give(run, want.arm, sum, shown);
+  for (size_t i = 0; i < run->step.wants; i++) {
+    uint32_t missing;
+    CV_TRY(play_want(run, i, &round, &gained, &missing));
+    sums.pulls -= missing;
+    sums.reward -= truth == NULL ? 0 : missing * truth[run->step.want[i].arm];
   }
-  trial->total.paid_micro += run->sums.paid_micro;
-  pass(run, run->sums.pulls, trial->game == NULL ? run->sums.reward : gained);
+  trial->total.paid_micro += sums.paid_micro;
+  pass(run, sums.pulls, trial->game == NULL ? sums.reward : gained);
   trial->total.rounds++;
-  return CV_OK;
+  return exhaust(run);
 }
 
 /* Plays the part of a plan that fits into the tokens left, its arms in turn. Nothing is released. */

@@ -11,8 +11,8 @@
  *
  * The end: of a bandit's last plan, if it does not fit into the tokens left, a part is played, its arms in turn, and
  * not released. A bandit's policy that is done early plays the arm that it has found for the rest of the tokens. An arm
- * whose data are used up ends the campaign with the tokens collected so far; so does an arm whose mechanism has reached
- * its horizon.
+ * whose data are used up ends the campaign with the tokens collected so far, but as deployed only if its policy cannot
+ * go on without the arm; an arm whose mechanism has reached its horizon ends it.
  */
 #ifndef CV_SIMULATE_TRIAL_H
 #define CV_SIMULATE_TRIAL_H
@@ -67,7 +67,7 @@ struct cv_trial {
   bool complete;                /* the policy ended the campaign */
   uint64_t decided;             /* pulls after which it did; without an end all pulls */
   enum cv_trial_end end;
-  uint32_t used_up; /* with CV_TRIAL_USED_UP: the first arm whose data could not fill its plan, else CV_TURNS_NO_ARM */
+  uint32_t used_up; /* the first arm whose data could not fill its plan; CV_TURNS_NO_ARM: there was none */
   uint64_t wanted;  /* the tokens that it would have had with that plan */
 };
 

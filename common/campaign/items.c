@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/campaign/items.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,10 @@ void cv_items_name(const struct cv_items *items, uint32_t arm, struct cv_label *
   } else {
     (void)snprintf(ret->text, sizeof(ret->text), items->are_paid ? "worker %u" : "item %u", arm + 1);
   }
+}
+
+bool cv_items_have_means(const struct cv_items *items) {
+  return items->source != CV_SOURCE_GIVEN || !isnan(items->given.item[0].mean);
 }
 
 void cv_items_fini(struct cv_items *items) {

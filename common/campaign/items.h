@@ -20,7 +20,7 @@ struct cv_items_law {
 /* One item with a quality of its own. */
 struct cv_item {
   char name[CV_NAME_BYTES];
-  double mean;
+  double mean;             /* NAN: not known, as of all items of the list; people give the scores */
   double spread;           /* as in the law; the section's unless the item has its own */
   uint64_t id, cost_micro; /* of a worker that can be hired */
 };
@@ -98,6 +98,8 @@ const char *cv_items_file(const struct cv_items *items);
 const struct cv_items_law *cv_items_law(const struct cv_items *items);
 /* The name of a synthetic or given item: "item 7" or "worker 7" (from 1), or the given name. */
 void cv_items_name(const struct cv_items *items, uint32_t arm, struct cv_label *ret);
+/* Whether somebody can simulate the scores: false for a list without means. */
+bool cv_items_have_means(const struct cv_items *items);
 void cv_items_fini(struct cv_items *items);
 
 #endif

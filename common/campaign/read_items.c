@@ -213,9 +213,8 @@ static const struct cv_config_rule item_rules[] = {
      .type = CV_CONFIG_REAL,
      .offset = FIELD(mean),
      .high = 1,
-     .required = true,
      .example = "0.9",
-     .help = "mean of its simulated scores"},
+     .help = "mean of its simulated scores; left out of all items where people give the scores"},
     CV_SPREAD_RULE(FIELD(spread)),
 };
 
@@ -462,7 +461,7 @@ static enum cv_err load_item(struct cv_yaml *yaml, const yaml_node_t *node, stru
   if (node->type != YAML_MAPPING_NODE) {
     return cv_yaml_expected(yaml, node, "an item", "a mapping like {name: Roma, mean: 0.7}", why);
   }
-  struct form form = {0};
+  struct form form = {.mean = (double)NAN};
   /* Counted only when it is complete, so that an error leaves no half item. */
   struct cv_item *item = &given->item[given->count];
   enum cv_err err = cv_section_load(yaml, node, section, item_rules, CV_COUNT(item_rules), &form, why);
@@ -475,6 +474,11 @@ static enum cv_err load_item(struct cv_yaml *yaml, const yaml_node_t *node, stru
   item->mean = form.mean;
   form_fini(&form);
   CV_TRY(err);
+  if (isnan(item->mean) != isnan(given->item[0].mean)) {
+    return cv_yaml_fail(
+        yaml, node, why, "item %s has %s mean, but the item before has %s; expected means of all or none",
+        cv_text_quote(item->name).text, isnan(item->mean) ? "no" : "a", isnan(item->mean) ? "one" : "none");
+  }
   for (uint32_t i = 0; i < given->count; i++) {
     if (strcmp(given->item[i].name, item->name) == 0) {
       return cv_yaml_fail(yaml, node, why, "duplicate item %s; expected distinct names",

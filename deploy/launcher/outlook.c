@@ -11,7 +11,7 @@
 
 enum {
   ROW_RUNS = 20,
-  ADVICE_RUNS = 5,
+  ADVICE_RUNS = 10,
   TOKENS_MAX_POWER = 12, /* limits.tokens goes up to 10^12 */
   LIMIT_TIMES = 100,     /* how far a larger limit is looked for */
   COUNTED_MAX = 1 << 23, /* tokens whose rows are drawn to count their uses: below a second */
@@ -123,6 +123,7 @@ static enum cv_err take_row(struct cv_outlook *outlook, struct change what, stru
   row->runs = forecast.runs;
   row->tokens = cv_forecast_range(&forecast, cv_forecast_tokens);
   row->undecided = cv_forecast_range(&forecast, cv_forecast_undecided);
+  row->parked = cv_forecast_range(&forecast, cv_forecast_parked);
   row->regret = cv_forecast_range(&forecast, cv_forecast_regret);
   row->seconds = cv_tempo_seconds(&outlook->ask.tempo, row->tokens.median,
                                   cv_forecast_range(&forecast, cv_forecast_rounds).median);
@@ -149,19 +150,29 @@ static enum cv_err take_rows(struct cv_outlook *outlook, uint64_t start_ms, stru
 
 /* ---- what would help ---- */
 
-/* Whether most runs rank all items; *ret_tokens is what the longest one took. */
+/* Whether nine of `runs` in ten leave no item undecided; *ret_tokens is what the longest one took. */
+static enum cv_err try_runs(const struct cv_outlook *outlook, const struct cv_prepared *other, uint32_t runs,
+                            struct share share, bool *ret, double *ret_tokens, struct cv_why *why) {
+  struct cv_forecast forecast;
+  uint32_t left = 0;
+  CV_TRY(simulate(&outlook->ask, other, runs, share, &forecast, why));
+  for (uint32_t i = 0; i < forecast.runs; i++) {
+    left += forecast.run[i].undecided > 0;
+  }
+  *ret = 10 * left <= forecast.runs && forecast.runs > 0;
+  *ret_tokens = cv_forecast_range(&forecast, cv_forecast_tokens).high;
+  cv_forecast_fini(&forecast);
+  return CV_OK;
+}
+
+/* The same for a changed campaign. One run tells most of those that do not help. */
 static enum cv_err would_rank(const struct cv_outlook *outlook, struct change what, struct share share, bool *ret,
                               double *ret_tokens, struct cv_why *why) {
   struct cv_prepared other;
-  struct cv_forecast forecast;
-  *ret = false;
-  if (is_over(&share, 0) || change(outlook->ask.campaign, what, &other) != CV_OK) {
-    return CV_OK;
+  *ret = !is_over(&share, 0) && change(outlook->ask.campaign, what, &other) == CV_OK;
+  for (uint32_t runs = 1; *ret && runs <= ADVICE_RUNS; runs *= ADVICE_RUNS) {
+    CV_TRY(try_runs(outlook, &other, runs, share, ret, ret_tokens, why));
   }
-  CV_TRY(simulate(&outlook->ask, &other, ADVICE_RUNS, share, &forecast, why));
-  *ret = forecast.runs > 0 && cv_forecast_range(&forecast, cv_forecast_undecided).median <= 0;
-  *ret_tokens = cv_forecast_range(&forecast, cv_forecast_tokens).high;
-  cv_forecast_fini(&forecast);
   return CV_OK;
 }
 
@@ -178,7 +189,7 @@ static enum cv_err find_alpha(struct cv_outlook *outlook, uint64_t start_ms, str
   for (size_t i = 0; i < CV_COUNT(values) && !(outlook->alpha > 0); i++) {
     bool helps;
     if (values[i] > own * 1.01) {
-      CV_TRY(would_rank(outlook, (struct change){ALPHA, values[i]}, share_of(&outlook->ask, start_ms, .99, .99), &helps,
+      CV_TRY(would_rank(outlook, (struct change){ALPHA, values[i]}, share_of(&outlook->ask, start_ms, .85, .85), &helps,
                         &tokens, why));
       outlook->alpha = helps ? values[i] : 0;
     }
@@ -187,25 +198,24 @@ static enum cv_err find_alpha(struct cv_outlook *outlook, uint64_t start_ms, str
 }
 
 static enum cv_err find_limit(struct cv_outlook *outlook, uint64_t start_ms, struct cv_why *why) {
-  double own = (double)outlook->ask.campaign->file.spec.tokens, most = fmin(own * LIMIT_TIMES, pow(10, TOKENS_MAX_POWER));
+  double own = (double)outlook->ask.campaign->file.spec.tokens,
+         most = fmin(own * LIMIT_TIMES, pow(10, TOKENS_MAX_POWER));
   double tokens;
   bool helps;
-  CV_TRY(would_rank(outlook, (struct change){LIMIT, most}, share_of(&outlook->ask, start_ms, .8, .9), &helps, &tokens,
+  CV_TRY(would_rank(outlook, (struct change){LIMIT, most}, share_of(&outlook->ask, start_ms, .97, .99), &helps, &tokens,
                     why));
   outlook->limit = helps ? (uint64_t)round_up(tokens * 1.1) : 0;
   return CV_OK;
 }
 
-/* A limit of tokens that ends most runs: with what they would end by themselves. */
+/* If more than one run in twenty leaves items undecided. */
 static enum cv_err take_advice(struct cv_outlook *outlook, uint64_t start_ms, struct cv_why *why) {
-  bool needs = outlook->ask.campaign->kind == CV_POLICY_RANKING && outlook->undecided.median > 0;
+  bool needs = outlook->ask.campaign->kind == CV_POLICY_RANKING && outlook->undecided.high > 0;
   if (!needs) {
     return CV_OK;
   }
-  if (2 * cv_forecast_ended(&outlook->forecast, CV_TRIAL_LIMIT) > outlook->forecast.runs) {
-    CV_TRY(find_limit(outlook, start_ms, why));
-  }
-  return find_alpha(outlook, start_ms, why);
+  CV_TRY(find_alpha(outlook, start_ms, why));
+  return cv_forecast_ended(&outlook->forecast, CV_TRIAL_LIMIT) > 0 ? find_limit(outlook, start_ms, why) : CV_OK;
 }
 
 /* ---- charges, times and items ---- */
@@ -252,12 +262,14 @@ static void take_ranges(struct cv_outlook *outlook) {
   outlook->tokens = cv_forecast_range(forecast, cv_forecast_tokens);
   outlook->rounds = cv_forecast_range(forecast, cv_forecast_rounds);
   outlook->undecided = cv_forecast_range(forecast, cv_forecast_undecided);
+  outlook->parked = cv_forecast_range(forecast, cv_forecast_parked);
   outlook->regret = cv_forecast_range(forecast, cv_forecast_regret);
   outlook->reward = cv_forecast_range(forecast, cv_forecast_reward);
   outlook->paid = cv_forecast_range(forecast, cv_forecast_paid);
   struct cv_range t = outlook->tokens, r = outlook->rounds;
-  outlook->seconds = (struct cv_range){cv_tempo_seconds(tempo, t.low, r.low), cv_tempo_seconds(tempo, t.median, r.median),
-                                       cv_tempo_seconds(tempo, t.high, r.high)};
+  outlook->seconds =
+      (struct cv_range){cv_tempo_seconds(tempo, t.low, r.low), cv_tempo_seconds(tempo, t.median, r.median),
+                        cv_tempo_seconds(tempo, t.high, r.high)};
   outlook->people = (struct cv_range){cv_tempo_people(tempo, t.low), cv_tempo_people(tempo, t.median),
                                       cv_tempo_people(tempo, t.high)};
   outlook->token_micro = cv_exposure_token_micro(&outlook->ask.campaign->file.spec);
@@ -311,8 +323,9 @@ const char *cv_outlook_reason(const struct cv_outlook *outlook, uint32_t arm) {
 static int by_runs(const void *a, const void *b, void *data) {
   const struct cv_forecast_arm *arm = data;
   uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-  if (arm[x].undecided != arm[y].undecided) {
-    return arm[x].undecided > arm[y].undecided ? -1 : 1;
+  uint32_t p = arm[x].undecided + arm[x].parked, q = arm[y].undecided + arm[y].parked;
+  if (p != q) {
+    return p > q ? -1 : 1;
   }
   return x < y ? -1 : 1;
 }
@@ -320,7 +333,7 @@ static int by_runs(const void *a, const void *b, void *data) {
 uint32_t *cv_outlook_undecided(const struct cv_outlook *outlook, uint32_t *ret_count) {
   uint32_t *arms = calloc(outlook->forecast.arms, sizeof(*arms)), count = 0;
   for (uint32_t i = 0; i < outlook->forecast.arms && arms != NULL; i++) {
-    if (outlook->forecast.arm[i].undecided > 0) {
+    if (outlook->forecast.arm[i].undecided + outlook->forecast.arm[i].parked > 0) {
       arms[count++] = i;
     }
   }

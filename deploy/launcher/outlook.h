@@ -31,7 +31,7 @@ struct cv_outlook_ask {
 struct cv_outlook_row {
   char what[48];
   uint32_t runs; /* 0: it was not simulated */
-  struct cv_range tokens, undecided, regret;
+  struct cv_range tokens, undecided, parked, regret;
   double seconds;       /* median */
   uint64_t token_micro; /* charge of a score */
 };
@@ -39,13 +39,13 @@ struct cv_outlook_row {
 struct cv_outlook {
   struct cv_outlook_ask ask;
   struct cv_forecast forecast;
-  struct cv_range tokens, rounds, undecided, regret, reward, paid, seconds, people;
+  struct cv_range tokens, rounds, undecided, parked, regret, reward, paid, seconds, people;
   uint64_t token_micro, worker_micro; /* charges of a score, and of a worker that gives all its tokens */
   struct cv_exposure exposure;        /* of the rows of a data file */
   double *distance;                   /* of each item's mean from where its class changes; owned; NULL: not known */
   uint32_t rows;
   struct cv_outlook_row row[CV_OUTLOOK_ROWS];
-  /* What would rank all items in most runs; 0: not found, or not needed. */
+  /* What would rank all items in nine runs of ten; 0: not found, or not needed. */
   uint64_t limit;
   double alpha;
   char line[CV_OUTLOOK_LINE];    /* the conclusion */
@@ -56,10 +56,10 @@ struct cv_outlook {
 CV_MUST_USE enum cv_err cv_outlook_make(const struct cv_outlook_ask *ask, struct cv_outlook *ret, struct cv_why *why);
 void cv_outlook_fini(struct cv_outlook *outlook);
 
-/* How an item's chance to stay undecided is to be explained. */
+/* Why runs leave an item undecided or parked. */
 const char *cv_outlook_reason(const struct cv_outlook *outlook, uint32_t arm);
-/* The arms with `of` above 0 in a run, the most runs first, then by number; *ret_count of them. The caller frees them;
- * NULL when out of memory. */
+/* The arms that a run left without a class, or parked between two, the most runs first, then by number; *ret_count of
+ * them. The caller frees them; NULL when out of memory. */
 uint32_t *cv_outlook_undecided(const struct cv_outlook *outlook, uint32_t *ret_count);
 
 /* Sets `line` and `caution`; part of cv_outlook_make(). */

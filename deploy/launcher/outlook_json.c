@@ -19,11 +19,12 @@ static json_t *items_json(const struct cv_outlook *outlook) {
   json_t *items = json_array();
   for (uint32_t i = 0; i < outlook->forecast.arms; i++) {
     const struct cv_forecast_arm *arm = &outlook->forecast.arm[i];
-    json_t *item = json_pack("{s:s, s:f, s:f, s:f, s:o}", "name", campaign->name[i].text, "undecided",
-                             arm->undecided / runs, "used_up", arm->used_up / runs, "tokens", arm->tokens, "interval",
-                             real(arm->radius));
+    json_t *item = json_pack("{s:s, s:f, s:f, s:f, s:f, s:o}", "name", campaign->name[i].text, "undecided",
+                             arm->undecided / runs, "parked", arm->parked / runs, "used_up", arm->used_up / runs,
+                             "tokens", arm->tokens, "interval", real(arm->radius));
     item = cv_json_set(item, "distance", outlook->distance == NULL ? json_null() : real(outlook->distance[i]));
-    item = cv_json_set(item, "why", arm->undecided == 0 ? json_null() : json_string(cv_outlook_reason(outlook, i)));
+    item = cv_json_set(item, "why",
+                       arm->undecided + arm->parked == 0 ? json_null() : json_string(cv_outlook_reason(outlook, i)));
     if (campaign->file.spec.cost_micro != NULL && !outlook->ask.is_drawn) {
       double paid = arm->tokens * (double)campaign->file.spec.cost_micro[i] / (double)CV_MICRO;
       item = cv_json_set(item, "paid", json_real(paid));
@@ -42,6 +43,7 @@ static json_t *rows_json(const struct cv_outlook *outlook) {
     if (row->runs > 0) {
       one = cv_json_set(one, "tokens", range_json(row->tokens));
       one = cv_json_set(one, "undecided", range_json(row->undecided));
+      one = cv_json_set(one, "parked", range_json(row->parked));
       one = cv_json_set(one, "regret", range_json(row->regret));
       one = cv_json_set(one, "seconds", json_real(row->seconds));
     }
@@ -56,9 +58,8 @@ static json_t *micro_json(const struct cv_outlook *outlook, uint64_t micro) {
 }
 
 static json_t *advice_json(const struct cv_outlook *outlook) {
-  return json_pack("{s:o, s:o}", "tokens",
-                   outlook->limit == 0 ? json_null() : json_integer((json_int_t)outlook->limit), "alpha",
-                   outlook->alpha > 0 ? json_real(outlook->alpha) : json_null());
+  return json_pack("{s:o, s:o}", "tokens", outlook->limit == 0 ? json_null() : json_integer((json_int_t)outlook->limit),
+                   "alpha", outlook->alpha > 0 ? json_real(outlook->alpha) : json_null());
 }
 
 static json_t *guess_json(const struct cv_outlook *outlook) {
@@ -79,9 +80,11 @@ json_t *cv_outlook_json(const struct cv_outlook *outlook) {
   all = cv_json_set(all, "seconds", range_json(outlook->seconds));
   all = cv_json_set(all, "people", range_json(outlook->people));
   all = cv_json_set(all, "tokens_per_second", json_real(tempo->rate));
-  all = cv_json_set(all, "people_per_hour", tempo->people_per_hour > 0 ? json_real(tempo->people_per_hour) : json_null());
+  all =
+      cv_json_set(all, "people_per_hour", tempo->people_per_hour > 0 ? json_real(tempo->people_per_hour) : json_null());
   if (outlook->ask.campaign->kind == CV_POLICY_RANKING) {
     all = cv_json_set(all, "undecided", range_json(outlook->undecided));
+    all = cv_json_set(all, "parked", range_json(outlook->parked));
     all = cv_json_set(all, "advice", advice_json(outlook));
   } else {
     all = cv_json_set(all, "regret", range_json(outlook->regret));

@@ -51,18 +51,16 @@ static void say_used_up(struct line *line, const struct cv_outlook *outlook) {
   const struct cv_prepared *campaign = outlook->ask.campaign;
   for (uint32_t i = 0; i < forecast->runs; i++) {
     const struct cv_forecast_run *run = &forecast->run[i];
-    if (run->end == CV_TRIAL_USED_UP) {
-      say(line, "; data used up in %u of %u runs, as of %s after %s of %s",
-          cv_forecast_ended(forecast, CV_TRIAL_USED_UP), forecast->runs, campaign->name[run->used_up].text,
-          cv_count_text(cv_quality_rows(campaign->source.quality, run->used_up)).text,
-          cv_count_text(run->wanted).text);
+    if (run->used_up != CV_TURNS_NO_ARM) {
+      say(line, "; data used up in %u of %u runs: %s after %s of %s", cv_forecast_used_up(forecast), forecast->runs,
+          campaign->name[run->used_up].text,
+          cv_count_text(cv_quality_rows(campaign->source.quality, run->used_up)).text, cv_count_text(run->wanted).text);
       return;
     }
   }
 }
 
 static void say_advice(struct line *line, const struct cv_outlook *outlook, bool is_limited) {
-  uint32_t used_up = cv_forecast_ended(&outlook->forecast, CV_TRIAL_USED_UP);
   if (outlook->limit > 0 && outlook->alpha > 0) {
     say(line, ": raise limits.tokens to about %s or alpha to about %.3g", cv_count_text(outlook->limit).text,
         outlook->alpha);
@@ -71,7 +69,7 @@ static void say_advice(struct line *line, const struct cv_outlook *outlook, bool
   } else if (outlook->alpha > 0) {
     say(line, ": raise alpha to about %.3g%s", outlook->alpha,
         is_limited ? " (no larger limit was found that suffices)" : "");
-  } else if (2 * used_up > outlook->forecast.runs) {
+  } else if (2 * cv_forecast_used_up(&outlook->forecast) > outlook->forecast.runs) {
     say(line, ": expected more rows, or replacement: true");
   } else if (cv_forecast_ended(&outlook->forecast, CV_TRIAL_HORIZON) > 0) {
     say(line, ": raise the mechanism's horizon or tokens_per_round");
@@ -80,24 +78,46 @@ static void say_advice(struct line *line, const struct cv_outlook *outlook, bool
   }
 }
 
+static void say_limit(struct line *line, const struct cv_outlook *outlook, bool is_limited) {
+  if (is_limited) {
+    say(line, " within the limit of %s tokens", cv_count_text(limit_of(outlook)).text);
+  } else {
+    say(line, " before it ends");
+  }
+}
+
+/* Runs that leave an item undecided or on a boundary. */
+static uint32_t incomplete_runs(const struct cv_forecast *forecast) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < forecast->runs; i++) {
+    count += forecast->run[i].undecided + forecast->run[i].parked > 0;
+  }
+  return count;
+}
+
 static void say_ranking(struct line *line, const struct cv_outlook *outlook) {
   const struct cv_forecast *forecast = &outlook->forecast;
-  uint32_t arms = forecast->arms, left = (uint32_t)ceil(outlook->undecided.median), partly = 0;
+  uint32_t arms = forecast->arms, left = (uint32_t)ceil(outlook->undecided.median);
+  uint32_t parked = (uint32_t)outlook->parked.median, incomplete = incomplete_runs(forecast);
   bool is_limited = 2 * cv_forecast_ended(forecast, CV_TRIAL_LIMIT) > forecast->runs;
-  for (uint32_t i = 0; i < forecast->runs; i++) {
-    partly += forecast->run[i].undecided > 0;
+  if (left + parked == 0) {
+    say(line,
+        incomplete == 0 ? "; all %u items will be ranked" : "; all %u items will be ranked, but not in %u of %u runs",
+        arms, incomplete, forecast->runs);
+    if (outlook->undecided.high > 0) {
+      say_advice(line, outlook, is_limited);
+    }
+    return;
+  }
+  say(line, "; %u of %u items will be ranked", arms - left - parked, arms);
+  if (parked > 0) {
+    say(line, " and %u as of one class or the next", parked);
   }
   if (left > 0) {
-    say(line, "; %u of %u items will be ranked%s", arms - left, arms,
-        is_limited ? " within the limit" : " before it ends");
-    if (is_limited) {
-      say(line, " of %s tokens", cv_count_text(limit_of(outlook)).text);
-    }
+    say_limit(line, outlook, is_limited);
+  }
+  if (left > 0 || 2 * cv_forecast_used_up(forecast) > forecast->runs) {
     say_advice(line, outlook, is_limited);
-  } else if (partly > 0) {
-    say(line, "; all %u items will be ranked, but not in %u of %u runs", arms, partly, forecast->runs);
-  } else {
-    say(line, "; all %u items will be ranked", arms);
   }
 }
 
@@ -146,8 +166,7 @@ static void find_caution(struct cv_outlook *outlook) {
   double longest = between * (1 + log(fmax(1, outlook->people.median)));
   if (spec->idle_ms > 0 && longest * 1000 > (double)spec->idle_ms) {
     say(&line, "%slimits.idle of %s ends the campaign as soon as nobody comes for so long: expected about %s",
-        line.text == outlook->caution ? "" : "; ", cv_text_time(spec->idle_ms).text,
-        cv_tempo_text(longest * 2).text);
+        line.text == outlook->caution ? "" : "; ", cv_text_time(spec->idle_ms).text, cv_tempo_text(longest * 2).text);
   }
 }
 

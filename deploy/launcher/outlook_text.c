@@ -46,8 +46,7 @@ static void print_time(const struct cv_outlook *outlook, FILE *to) {
   } else {
     (void)fprintf(to, ", at %s tokens a second and %g ms a round (%s)\n", whole(tempo->rate).text,
                   (double)CV_TEMPO_ROUND_MS,
-                  tempo->rate == CV_TEMPO_RATE ? "measured by the project on two cores; --rate"
-                                               : "--rate");
+                  tempo->rate == CV_TEMPO_RATE ? "measured by the project on two cores; --rate" : "--rate");
   }
 }
 
@@ -74,7 +73,12 @@ static void print_figures(const struct cv_outlook *outlook, FILE *to) {
   if (kind == CV_POLICY_RANKING) {
     print_count("undecided", outlook->undecided, to);
     (void)fprintf(to, ", of %u items\n", outlook->forecast.arms);
-  } else {
+  }
+  if (kind == CV_POLICY_RANKING && outlook->parked.high > 0) {
+    print_count("boundary", outlook->parked, to);
+    (void)fprintf(to, ", ranked as of one class or the next\n");
+  }
+  if (kind != CV_POLICY_RANKING) {
     print_real("regret", outlook->regret, to);
     (void)fputc('\n', to);
   }
@@ -111,14 +115,15 @@ static void print_item(const struct cv_outlook *outlook, uint32_t arm, FILE *to)
     (void)snprintf(radius, sizeof(radius), "%.4f", of->radius);
   }
   print_name(outlook->ask.campaign->name[arm].text, to);
-  (void)fprintf(to, "  %5.0f %%  %8s  %8s  %s\n", 100. * of->undecided / fmax(1, outlook->forecast.runs), distance,
-                radius, cv_outlook_reason(outlook, arm));
+  double runs = fmax(1, outlook->forecast.runs);
+  (void)fprintf(to, "  %7.0f %%  %6.0f %%  %8s  %8s  %s\n", 100 * of->undecided / runs, 100 * of->parked / runs,
+                distance, radius, cv_outlook_reason(outlook, arm));
 }
 
 static void print_undecided(const struct cv_outlook *outlook, FILE *to) {
   uint32_t count = 0, *arms = cv_outlook_undecided(outlook, &count);
   if (arms != NULL && count > 0) {
-    (void)fprintf(to, "\n%-*s  in runs  distance  interval  why\n", NAME_COLUMNS, "undecided");
+    (void)fprintf(to, "\n%-*s  undecided  boundary  distance  interval  why\n", NAME_COLUMNS, "item");
   }
   for (uint32_t i = 0; i < count && i < ITEMS_SHOWN; i++) {
     print_item(outlook, arms[i], to);
@@ -152,8 +157,8 @@ static void print_hires(const struct cv_outlook *outlook, FILE *to) {
   for (uint32_t i = 0; i < arms && i < ITEMS_SHOWN && order != NULL; i++) {
     double hires = outlook->forecast.arm[order[i]].tokens;
     print_name(campaign->name[order[i]].text, to);
-    (void)fprintf(to, "  %9.1f  %10.6g  %10.6g\n", hires,
-                  hires * epsilon(campaign->file.spec.cost_micro[order[i]]), hires * epsilon(outlook->token_micro));
+    (void)fprintf(to, "  %9.1f  %10.6g  %10.6g\n", hires, hires * epsilon(campaign->file.spec.cost_micro[order[i]]),
+                  hires * epsilon(outlook->token_micro));
   }
   if (arms > ITEMS_SHOWN) {
     (void)fprintf(to, "and %u more (--json lists all)\n", arms - ITEMS_SHOWN);
@@ -171,7 +176,7 @@ static void print_row(const struct cv_outlook *outlook, const struct cv_outlook_
   }
   (void)fprintf(to, "  %14s", whole(row->tokens.median).text);
   if (outlook->ask.campaign->kind == CV_POLICY_RANKING) {
-    (void)fprintf(to, "  %9.0f", row->undecided.median);
+    (void)fprintf(to, "  %9.0f  %8.0f", row->undecided.median, row->parked.median);
   } else {
     (void)fprintf(to, "  %9.4g", row->regret.median);
   }
@@ -183,6 +188,7 @@ static void print_rows(const struct cv_outlook *outlook, FILE *to) {
                                      .runs = outlook->forecast.runs,
                                      .tokens = outlook->tokens,
                                      .undecided = outlook->undecided,
+                                     .parked = outlook->parked,
                                      .regret = outlook->regret,
                                      .seconds = outlook->seconds.median,
                                      .token_micro = outlook->token_micro};
@@ -191,7 +197,7 @@ static void print_rows(const struct cv_outlook *outlook, FILE *to) {
   }
   (void)fprintf(to, "\n%-*s  %14s  %9s  %10s  %10s\n", WHAT_COLUMNS, "what if",
                 outlook->ask.campaign->kind == CV_POLICY_RECRUITMENT ? "hires" : "tokens",
-                outlook->ask.campaign->kind == CV_POLICY_RANKING ? "undecided" : "regret", "time", "epsilon");
+                outlook->ask.campaign->kind == CV_POLICY_RANKING ? "undecided  boundary" : "regret", "time", "epsilon");
   print_row(outlook, &own, to);
   for (uint32_t i = 0; i < outlook->rows; i++) {
     print_row(outlook, &outlook->row[i], to);
@@ -204,7 +210,8 @@ void cv_outlook_print(const struct cv_outlook *outlook, FILE *to) {
     (void)fprintf(to, "%s.\n", outlook->caution);
   }
   if (outlook->ask.guess != NULL) {
-    (void)fprintf(to, "A guess: nobody knows the qualities, so means are drawn from N(%g, %g²) in each run (--guess).\n",
+    (void)fprintf(to,
+                  "A guess: nobody knows the qualities, so means are drawn from N(%g, %g²) in each run (--guess).\n",
                   outlook->ask.guess->mean, outlook->ask.guess->spread);
   } else if (outlook->ask.is_drawn) {
     (void)fprintf(to, "The file draws qualities by chance and fixes no seed, so each run has others.\n");

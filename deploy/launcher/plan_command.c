@@ -62,8 +62,9 @@ static const struct cv_config_rule rules[] = {
 static const struct cv_config_table table = {
     .program = "crowdveil plan",
     .arguments = "FILE",
-    .about = "says what a campaign will take before it runs: tokens, time, undecided items and charges, by simulations "
-             "of it on this machine",
+    .about =
+        "says what a campaign will take before it runs: tokens, time, undecided items and charges, by simulations "
+        "of it on this machine",
     .rules = rules,
     .count = CV_COUNT(rules),
 };
@@ -91,7 +92,8 @@ static enum cv_err check_guess(const struct cv_prepared *prepared, struct cv_why
   const struct cv_items *items = &prepared->file.items;
   return cv_items_law(items) != NULL && items->source != CV_SOURCE_TAXI
              ? CV_OK
-             : cv_fail(why, CV_ERR_INVALID, "%s:%u: --guess is for items without known scores; expected a list, a ladder"
+             : cv_fail(why, CV_ERR_INVALID,
+                       "%s:%u: --guess is for items without known scores; expected a list, a ladder"
                        " or synthetic items",
                        prepared->file.path, items->line);
 }
@@ -99,8 +101,8 @@ static enum cv_err check_guess(const struct cv_prepared *prepared, struct cv_why
 /* Whether the campaign's qualities come by chance: `up` then draws others each time. */
 static bool is_by_chance(const struct cv_prepared *prepared, uint64_t seed) {
   const struct cv_items *items = &prepared->file.items;
-  bool draws = items->source == CV_SOURCE_SYNTHETIC || items->source == CV_SOURCE_TAXI ||
-               items->source == CV_SOURCE_ADVERSARY;
+  bool draws =
+      items->source == CV_SOURCE_SYNTHETIC || items->source == CV_SOURCE_TAXI || items->source == CV_SOURCE_ADVERSARY;
   return draws && seed == CV_SEED_NONE && !items->has_seed;
 }
 
@@ -118,12 +120,14 @@ static int show(const struct cv_outlook *outlook, bool as_json) {
   } else {
     cv_outlook_print(outlook, stdout);
   }
-  return good && fflush(stdout) == 0 && ferror(stdout) == 0 ? 0 : cv_command_fail(&table, 1, "standard output: the plan cannot be written");
+  return good && fflush(stdout) == 0 && ferror(stdout) == 0
+             ? 0
+             : cv_command_fail(&table, 1, "standard output: the plan cannot be written");
 }
 
 static int plan(const struct settings *settings, const char *file) {
   struct cv_prepared prepared;
-  struct cv_guess guess;
+  struct cv_guess guess = CV_GUESS_USUAL;
   struct cv_outlook outlook;
   struct cv_why why;
   uint64_t start_ms = cv_clock_mono_ms();
@@ -137,19 +141,19 @@ static int plan(const struct settings *settings, const char *file) {
     cv_prepared_fini(&prepared);
     return cv_command_fail(&table, 2, "%s", why.text);
   }
+  const bool is_guess = settings->guess != NULL || !cv_items_have_means(&prepared.file.items);
   /* Reading the file and choosing a policy are part of the time, but leave some for the simulations. */
   uint64_t all_ms = settings->seconds * 1000, spent_ms = cv_clock_mono_ms() - start_ms;
-  const struct cv_outlook_ask ask = {
-      .campaign = &prepared,
-      .is_drawn = settings->guess != NULL || is_by_chance(&prepared, settings->seed),
-      .guess = settings->guess != NULL ? &guess : NULL,
-      .seed = settings->seed == CV_SEED_NONE ? 0 : settings->seed,
-      .runs = (uint32_t)settings->runs,
-      .budget_ms = spent_ms < all_ms / 2 ? all_ms - spent_ms : all_ms / 2,
-      .now_ms = cv_clock_mono_ms,
-      .tempo = {.rate = settings->rate > 0 ? settings->rate : CV_TEMPO_RATE,
-                .people_per_hour = settings->people_per_hour,
-                .each = prepared.file.spec.tokens_per_worker}};
+  const struct cv_outlook_ask ask = {.campaign = &prepared,
+                                     .is_drawn = is_guess || is_by_chance(&prepared, settings->seed),
+                                     .guess = is_guess ? &guess : NULL,
+                                     .seed = settings->seed == CV_SEED_NONE ? 0 : settings->seed,
+                                     .runs = (uint32_t)settings->runs,
+                                     .budget_ms = spent_ms < all_ms / 2 ? all_ms - spent_ms : all_ms / 2,
+                                     .now_ms = cv_clock_mono_ms,
+                                     .tempo = {.rate = settings->rate > 0 ? settings->rate : CV_TEMPO_RATE,
+                                               .people_per_hour = settings->people_per_hour,
+                                               .each = prepared.file.spec.tokens_per_worker}};
   int status = cv_outlook_make(&ask, &outlook, &why) == CV_OK ? -1 : cv_command_fail(&table, 1, "%s", why.text);
   if (status < 0) {
     status = show(&outlook, settings->json);
