@@ -27,6 +27,7 @@ static enum cv_err make_arms(struct cv_broker_campaign *campaign) {
     return CV_ERR_NOMEM;
   }
   CV_TRY(cv_neighbours_init(&campaign->spec, &campaign->graph));
+  CV_TRY(cv_shown_init(&campaign->shown, campaign->spec.arms));
   campaign->shown_most = cv_spec_shown_most(&campaign->spec);
   CV_TRY(cv_ledger_init(&campaign->ledger, campaign->spec.arms, cv_privacy_limit_micro(&campaign->privacy)));
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
@@ -125,6 +126,7 @@ void cv_broker_campaign_free(struct cv_broker_campaign *campaign) {
   cv_ledger_fini(&campaign->ledger);
   cv_payroll_fini(&campaign->payroll);
   cv_neighbours_fini(&campaign->graph);
+  cv_shown_fini(&campaign->shown);
   cv_broker_gold_fini(&campaign->gold);
   cv_spec_fini(&campaign->spec);
   free(campaign);

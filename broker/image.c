@@ -118,8 +118,22 @@ static void put_sized_arm(const struct cv_arm *arm, struct cv_buf *out) {
   }
 }
 
+_Static_assert(CV_VALUES_MAX <= 64 && CV_ARMS_MAX + 2 <= 1 << 26, "an arm and the arms shown fit 32 bits");
+
+uint32_t cv_entry_pack(const struct cv_entry *entry) {
+  return (entry->arm & 0xffff) | (entry->shown - 1) << 16 | entry->arm >> 16 << 22;
+}
+
+uint32_t cv_entry_arm(uint32_t packed) {
+  return (packed & 0xffff) | packed >> 22 << 16;
+}
+
+uint32_t cv_entry_shown(uint32_t packed) {
+  return (packed >> 16 & 63) + 1;
+}
+
 /*
- * A journal row: accepted tokens (count, then index, worker, arm and 65536 for each further arm shown, slot each; see
+ * A journal row: accepted tokens (count, then index, worker, arm and number of arms shown (image.h), slot each; see
  * struct cv_entry for answers to gold items), sums of touched arms (count, then arm, filled, sum each), changed arms
  * whole (count, then arm and image each).
  */
@@ -131,7 +145,7 @@ static void put_journal(struct cv_broker_campaign *campaign, struct cv_buf *out)
     memcpy(&entry, campaign->journal.data + i * sizeof(entry), sizeof(entry));
     cv_buf_put_u64(out, entry.index);
     cv_buf_put_u64(out, entry.worker);
-    cv_buf_put_u32(out, entry.arm | (entry.shown - 1) << 16);
+    cv_buf_put_u32(out, cv_entry_pack(&entry));
     cv_buf_put_u32(out, entry.slot);
   }
   uint32_t touched = 0, changed = 0;

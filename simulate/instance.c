@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simulate/instance.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,11 +14,6 @@ enum cv_err cv_instance_items(const struct cv_instance_items *of, struct cv_item
                                .spread = of->item[i].spread,
                                .id = of->worker == NULL ? i + 1 : of->worker[i],
                                .cost_micro = of->cost_micro == NULL ? 0 : of->cost_micro[i]};
-    if (of->name != NULL) {
-      memcpy(item[i].name, of->name[i].text, sizeof(item[i].name));
-    } else {
-      (void)snprintf(item[i].name, sizeof(item[i].name), "item %u", i + 1);
-    }
   }
   *ret = (struct cv_items){.source = CV_SOURCE_GIVEN,
                            .are_paid = of->cost_micro != NULL,
@@ -70,7 +64,6 @@ static enum cv_err draw_items(const struct cv_prepared *of, uint64_t seed, const
     const struct cv_instance_items items = {.count = arms,
                                             .law = *cv_items_law(&of->file.items),
                                             .item = item,
-                                            .name = of->name,
                                             .worker = source->worker,
                                             .cost_micro = source->cost_micro};
     err = cv_instance_items(&items, ret);

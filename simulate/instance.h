@@ -6,12 +6,11 @@
 #include "prepare/prepare.h"
 #include "simulate/guess.h"
 
-/* Items with a law each, without a file. */
+/* Items with a law each, without a file and without names of their own. */
 struct cv_instance_items {
   uint32_t count;
   struct cv_items_law law;
   const struct cv_quality_item *item; /* of each */
-  const struct cv_label *name;        /* of each; NULL: "item 1", ... */
   const uint64_t *worker;             /* ids of workers that can be hired; NULL: 1, 2, ... */
   const uint64_t *cost_micro;         /* of these workers; NULL: not for hire */
 };
@@ -24,7 +23,7 @@ CV_MUST_USE enum cv_err cv_instance_file(const char *path, const struct cv_spec 
 
 /*
  * Prepares the campaign as another seed would draw it: drawn means and costs, qualities of drivers, an adversary's
- * gains; given means stay. Gold items are left out. `guess`, if not NULL, draws the means of all items instead. Not for
+ * gains; given means stay. Items are the campaign's arms in order, without their names: gold items are left out. `guess`, if not NULL, draws the means of all items instead. Not for
  * scores from a file (CV_SOURCE_CSV). The caller frees *ret. One line.
  */
 CV_MUST_USE enum cv_err cv_instance_draw(const struct cv_prepared *of, uint64_t seed, const struct cv_guess *guess,

@@ -112,7 +112,7 @@ static enum cv_err insert_names(struct cv_db *db, sqlite3_int64 id, const struct
     CV_TRY(cv_db_prepare(db, "INSERT INTO item VALUES (?, ?, ?)", &stmt, why));
     (void)sqlite3_bind_int64(stmt, 1, id);
     (void)sqlite3_bind_int64(stmt, 2, i);
-    bind_text(stmt, 3, spec->names[i].text);
+    bind_text(stmt, 3, spec->names[i]);
     CV_TRY(cv_db_run(db, stmt, why));
   }
   return CV_OK;

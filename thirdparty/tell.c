@@ -44,7 +44,7 @@ static void tell_names(struct cv_jot *json, const struct cv_spec *spec) {
   }
   cv_jot_open(json, '[');
   for (uint32_t i = 0; i < spec->arms; i++) {
-    cv_jot_text(json, spec->names[i].text);
+    cv_jot_text(json, spec->names[i]);
   }
   cv_jot_close(json, ']');
 }
@@ -291,7 +291,7 @@ static void print_row(const struct cv_history *history, uint32_t arm, struct cv_
   print(out, "<tr><th scope=\"row\">%" PRIu32, arm);
   if (history->spec.names != NULL) {
     put(out, " ");
-    print_name(out, history->spec.names[arm].text);
+    print_name(out, history->spec.names[arm]);
   }
   put(out, "</th><td>");
   if (standing->held != CV_HELD_NO) {

@@ -308,14 +308,13 @@ static enum cv_err number_arms(struct cv_campaign_file *campaign) {
   if (spec->arms == 0 || !campaign->share_names) {
     return CV_OK;
   }
-  spec->names = calloc(spec->arms, sizeof(*spec->names));
-  if (spec->names == NULL) {
-    return CV_ERR_NOMEM;
-  }
+  struct cv_names names = {0};
   for (uint32_t i = 0; i < spec->arms; i++) {
-    cv_items_name(items, i, &spec->names[i]);
+    cv_items_name(items, i, &names);
   }
-  return CV_OK;
+  enum cv_err err = cv_names_take(&names, &spec->names);
+  cv_names_fini(&names);
+  return err;
 }
 
 /* Reads the source: `items`, or `workers` with a `budget`. */

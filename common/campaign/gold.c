@@ -2,7 +2,6 @@
 #include "common/campaign/gold.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,18 +43,18 @@ const struct cv_campaign_section cv_gold_sections[] = {
     {0},
 };
 
-static enum cv_err take_item(struct cv_yaml *yaml, struct cv_yaml_pair pair, struct cv_label *ret_name,
+static enum cv_err take_item(struct cv_yaml *yaml, struct cv_yaml_pair pair, struct cv_names *names,
                              struct cv_gold_item *ret, struct cv_why *why) {
   double score;
   const char *name = pair.key->type == YAML_SCALAR_NODE ? cv_yaml_text(pair.key) : "";
-  if (!cv_name_is_valid(name)) {
+  if (!cv_name_is_item(name)) {
     return cv_yaml_expected(yaml, pair.key, "a key of gold.items", "the name of an item", why);
   }
   if (pair.value->type != YAML_SCALAR_NODE || !cv_value_real(cv_yaml_text(pair.value), &score) || score < 0 ||
       score > 1) {
     return cv_yaml_expected(yaml, pair.value, "a known score in gold.items", "a number from 0 to 1", why);
   }
-  (void)snprintf(ret_name->text, sizeof(ret_name->text), "%s", name);
+  cv_names_add(names, name);
   *ret = (struct cv_gold_item){.answer = cv_grid_from(score)};
   return CV_OK;
 }
@@ -72,16 +71,21 @@ static enum cv_err take_items(struct cv_yaml *yaml, struct cv_yaml_pair items, s
     return cv_yaml_fail(yaml, mapping, why, "gold.items has %zu items; expected 1 to %d", n, CV_GOLD_MAX);
   }
   CV_TRY(cv_yaml_keys(yaml, mapping, "gold.items", NULL, 0, why));
-  section->name = calloc(n, sizeof(*section->name));
   section->gold.item = calloc(n, sizeof(*section->gold.item));
-  if (section->name == NULL || section->gold.item == NULL) {
+  if (section->gold.item == NULL) {
     return cv_yaml_no_memory(yaml->path, why);
   }
   section->gold.items = (uint32_t)n;
-  for (size_t i = 0; i < n; i++) {
-    CV_TRY(take_item(yaml, cv_yaml_pair(yaml, mapping, i), &section->name[i], &section->gold.item[i], why));
+  struct cv_names names = {0};
+  enum cv_err err = CV_OK;
+  for (size_t i = 0; i < n && err == CV_OK; i++) {
+    err = take_item(yaml, cv_yaml_pair(yaml, mapping, i), &names, &section->gold.item[i], why);
   }
-  return CV_OK;
+  if (err == CV_OK && cv_names_take(&names, &section->name) != CV_OK) {
+    err = cv_yaml_no_memory(yaml->path, why);
+  }
+  cv_names_fini(&names);
+  return err;
 }
 
 static uint32_t micro(double probability) {
@@ -113,18 +117,18 @@ static int by_number(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-enum cv_err cv_golds_number(struct cv_golds *section, const struct cv_label *name, uint32_t items, struct cv_why *why) {
+enum cv_err cv_golds_number(struct cv_golds *section, const char *const *name, uint32_t items, struct cv_why *why) {
   for (uint32_t i = 0; i < section->gold.items; i++) {
     uint32_t found = 0;
     for (uint32_t j = 0; j < items; j++) {
-      if (strcmp(name[j].text, section->name[i].text) == 0) {
+      if (strcmp(name[j], section->name[i]) == 0) {
         section->gold.item[i].item = j;
         found++;
       }
     }
     if (found != 1) {
       return cv_fail(why, CV_ERR_INVALID, "gold.items names \"%s\", which %s; expected the name of one item",
-                     section->name[i].text, found == 0 ? "is no item" : "several items have");
+                     section->name[i], found == 0 ? "is no item" : "several items have");
     }
   }
   qsort(section->gold.item, section->gold.items, sizeof(*section->gold.item), by_number);

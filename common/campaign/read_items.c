@@ -450,13 +450,12 @@ static enum cv_err load_ladder(struct cv_yaml *yaml, const yaml_node_t *section,
     }
     struct cv_item *item = &ret->item[ret->count++];
     *item = (struct cv_item){.mean = fmax(form->mean - below, 0), .spread = ret->law.spread};
-    (void)snprintf(item->name, sizeof(item->name), "item %u", i + 1);
   }
   return CV_OK;
 }
 
 static enum cv_err load_item(struct cv_yaml *yaml, const yaml_node_t *node, struct cv_items_given *given,
-                             struct cv_why *why) {
+                             struct cv_names *names, struct cv_why *why) {
   static const char section[] = "items.list";
   if (node->type != YAML_MAPPING_NODE) {
     return cv_yaml_expected(yaml, node, "an item", "a mapping like {name: Roma, mean: 0.7}", why);
@@ -465,28 +464,82 @@ static enum cv_err load_item(struct cv_yaml *yaml, const yaml_node_t *node, stru
   /* Counted only when it is complete, so that an error leaves no half item. */
   struct cv_item *item = &given->item[given->count];
   enum cv_err err = cv_section_load(yaml, node, section, item_rules, CV_COUNT(item_rules), &form, why);
-  if (err == CV_OK) {
-    err = take_name(yaml, node, section, "name", form.name, item->name, why);
+  if (err == CV_OK && !cv_name_is_item(form.name)) {
+    err = cv_yaml_expected(yaml, cv_yaml_find(yaml, node, "name").value, "items.list.name", "a name of 1 to 255 bytes",
+                           why);
   }
   if (err == CV_OK) {
     err = take_spread(yaml, node, section, given->law.rewards, given->law.spread, &form, &item->spread, why);
   }
-  item->mean = form.mean;
+  if (err == CV_OK && given->count > 0 && isnan(form.mean) != isnan(given->item[0].mean)) {
+    err = cv_yaml_fail(yaml, node, why,
+                       "item %s has %s mean, but the items before have %s; expected means of all or none",
+                       cv_text_quote(form.name).text, isnan(form.mean) ? "no" : "a", isnan(form.mean) ? "one" : "none");
+  }
+  if (err == CV_OK) {
+    item->mean = form.mean;
+    cv_names_add(names, form.name);
+    given->count++;
+  }
   form_fini(&form);
-  CV_TRY(err);
-  if (isnan(item->mean) != isnan(given->item[0].mean)) {
-    return cv_yaml_fail(
-        yaml, node, why, "item %s has %s mean, but the item before has %s; expected means of all or none",
-        cv_text_quote(item->name).text, isnan(item->mean) ? "no" : "a", isnan(item->mean) ? "one" : "none");
+  return err;
+}
+
+enum cv_err cv_given_repeated(struct cv_items_given *given, cv_given_compare *compare, uint32_t *ret) {
+  uint32_t *order = calloc(given->count, sizeof(*order)), first = given->count;
+  if (order == NULL) {
+    return CV_ERR_NOMEM;
   }
   for (uint32_t i = 0; i < given->count; i++) {
-    if (strcmp(given->item[i].name, item->name) == 0) {
-      return cv_yaml_fail(yaml, node, why, "duplicate item %s; expected distinct names",
-                          cv_text_quote(item->name).text);
+    order[i] = i;
+  }
+  /* Sorted, equal items are neighbours. */
+  qsort_r(order, given->count, sizeof(*order), compare, given);
+  for (uint32_t i = 1; i < given->count; i++) {
+    if (compare(&order[i - 1], &order[i], given) == 0) {
+      uint32_t later = order[i] > order[i - 1] ? order[i] : order[i - 1];
+      first = later < first ? later : first;
     }
   }
-  given->count++;
+  free(order);
+  *ret = first;
   return CV_OK;
+}
+
+static int by_name(const void *a, const void *b, void *given) {
+  const char *const *name = ((const struct cv_items_given *)given)->name;
+  return strcmp(name[*(const uint32_t *)a], name[*(const uint32_t *)b]);
+}
+
+static enum cv_err take_names(struct cv_yaml *yaml, const yaml_node_t *list, struct cv_names *names,
+                              struct cv_items_given *given, struct cv_why *why) {
+  uint32_t twice;
+  if (cv_names_take(names, &given->name) != CV_OK || cv_given_repeated(given, by_name, &twice) != CV_OK) {
+    return cv_yaml_no_memory(yaml->path, why);
+  }
+  return twice == given->count
+             ? CV_OK
+             : cv_yaml_fail(yaml, cv_yaml_item(yaml, list, twice), why, "duplicate item %s; expected distinct names",
+                            cv_text_quote(given->name[twice]).text);
+}
+
+static enum cv_err load_list(struct cv_yaml *yaml, const yaml_node_t *list, struct cv_items_given *given,
+                             struct cv_why *why) {
+  size_t n = cv_yaml_items(list);
+  if (n < 1 || n > CV_ARMS_MAX) {
+    return cv_yaml_fail(yaml, list, why, "items.list has %zu items; expected 1 to %d", n, CV_ARMS_MAX);
+  }
+  CV_TRY(reserve_items(yaml, n, given, why));
+  struct cv_names names = {0};
+  enum cv_err err = CV_OK;
+  for (size_t i = 0; i < n && err == CV_OK; i++) {
+    err = load_item(yaml, cv_yaml_item(yaml, list, i), given, &names, why);
+  }
+  if (err == CV_OK) {
+    err = take_names(yaml, list, &names, given, why);
+  }
+  cv_names_fini(&names);
+  return err;
 }
 
 static enum cv_err load_given(struct cv_yaml *yaml, const yaml_node_t *mapping, struct form *form,
@@ -501,15 +554,7 @@ static enum cv_err load_given(struct cv_yaml *yaml, const yaml_node_t *mapping, 
   if (list->type != YAML_SEQUENCE_NODE) {
     return cv_yaml_expected(yaml, list, "items.list", "a list of items", why);
   }
-  size_t n = cv_yaml_items(list);
-  if (n < 1 || n > CV_ARMS_MAX) {
-    return cv_yaml_fail(yaml, list, why, "items.list has %zu items; expected 1 to %d", n, CV_ARMS_MAX);
-  }
-  CV_TRY(reserve_items(yaml, n, ret, why));
-  for (size_t i = 0; i < n; i++) {
-    CV_TRY(load_item(yaml, cv_yaml_item(yaml, list, i), ret, why));
-  }
-  return CV_OK;
+  return load_list(yaml, list, ret, why);
 }
 
 static enum cv_err load_form(struct cv_yaml *yaml, const yaml_node_t *mapping, struct form *form, struct cv_items *ret,

@@ -36,5 +36,9 @@ double cv_spread_usual(enum cv_rewards rewards);
 /* Checks a given spread: 0 is invalid for beta and truncated normal laws. */
 CV_MUST_USE enum cv_err cv_spread_take(struct cv_yaml *yaml, const yaml_node_t *mapping, const char *section,
                                        enum cv_rewards rewards, double spread, double *ret, struct cv_why *why);
+/* Compares two items by their index, as qsort_r() does; `given` is the section. */
+typedef int cv_given_compare(const void *a, const void *b, void *given);
+/* Finds the first item that repeats an earlier one; given->count if there is none. CV_ERR_NOMEM. */
+CV_MUST_USE enum cv_err cv_given_repeated(struct cv_items_given *given, cv_given_compare *compare, uint32_t *ret);
 
 #endif

@@ -156,14 +156,22 @@ enum cv_err cv_money_take(struct cv_yaml *yaml, const yaml_node_t *node, const c
   return CV_OK;
 }
 
-static enum cv_err check_new(struct cv_yaml *yaml, const yaml_node_t *node, const struct cv_items_given *given,
-                             uint64_t id, struct cv_why *why) {
-  for (uint32_t i = 0; i < given->count; i++) {
-    if (given->item[i].id == id) {
-      return cv_yaml_fail(yaml, node, why, "duplicate worker %" PRIu64 "; expected distinct ids", id);
-    }
+static int by_id(const void *a, const void *b, void *given) {
+  const struct cv_item *item = ((const struct cv_items_given *)given)->item;
+  uint64_t x = item[*(const uint32_t *)a].id, y = item[*(const uint32_t *)b].id;
+  return (x > y) - (x < y);
+}
+
+static enum cv_err check_distinct(struct cv_yaml *yaml, const yaml_node_t *list, struct cv_items_given *given,
+                                  struct cv_why *why) {
+  uint32_t twice;
+  if (cv_given_repeated(given, by_id, &twice) != CV_OK) {
+    return cv_yaml_no_memory(yaml->path, why);
   }
-  return CV_OK;
+  return twice == given->count
+             ? CV_OK
+             : cv_yaml_fail(yaml, cv_yaml_item(yaml, list, twice), why,
+                            "duplicate worker %" PRIu64 "; expected distinct ids", given->item[twice].id);
 }
 
 static enum cv_err load_worker(struct cv_yaml *yaml, const yaml_node_t *node, struct cv_items_given *given,
@@ -180,10 +188,8 @@ static enum cv_err load_worker(struct cv_yaml *yaml, const yaml_node_t *node, st
   bool has_spread = cv_yaml_find(yaml, node, "spread").key != NULL;
   CV_TRY(cv_spread_take(yaml, node, section, given->law.rewards, has_spread ? form.spread : given->law.spread,
                         &item->spread, why));
-  CV_TRY(check_new(yaml, node, given, form.id, why));
   item->id = form.id;
   item->mean = form.quality;
-  (void)snprintf(item->name, sizeof(item->name), "worker %" PRIu64, form.id);
   given->count++;
   return CV_OK;
 }
@@ -204,7 +210,7 @@ static enum cv_err load_list(struct cv_yaml *yaml, const yaml_node_t *list, stru
   for (size_t i = 0; i < n; i++) {
     CV_TRY(load_worker(yaml, cv_yaml_item(yaml, list, i), ret, why));
   }
-  return CV_OK;
+  return check_distinct(yaml, list, ret, why);
 }
 
 /* Reads what the forms share; a spread that the file does not give is the default of the law. */

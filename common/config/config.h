@@ -56,7 +56,7 @@ struct cv_config_table {
 
 /*
  * The start of every program: reads --config FILE, --check-config, --help (-h), --version (-V), and every rule as an
- * option (--tls-ca FILE; for a BOOL --flag or --flag=false), which overrides the file. With a rule CV_CONFIG_PROFILE it
+ * option (--tls-ca FILE; for a BOOL --flag or --flag=false), which overrides the file. With a rule CV_PROFILE_KEY it
  * also reads the values of a profile (profile.h), which file and options override. `into` is the caller's zeroed
  * struct. Returns -1 to continue, otherwise the exit status: 0 after --help, --version and a valid --check-config; 2
  * after an error, which has been printed.

@@ -7,6 +7,7 @@
 
 #include "common/base/nearest.h"
 #include "common/base/text.h"
+#include "common/config/profile.h"
 #include "common/config/rules.h"
 #include "common/config/wrap.h"
 
@@ -239,9 +240,37 @@ static enum cv_err take_defaults(struct cv_settings *settings, const struct opti
                       expected, option);
 }
 
-/* Takes the file, then the options, which override it, then the defaults. */
+/* The profile that an option, the environment or the file of profiles names; NULL: none. */
+static const char *profile_of(const struct cv_profiles *profiles, const char *said) {
+  const char *named = getenv(CV_PROFILE_ENV);
+  return said != NULL ? said : named != NULL && named[0] != '\0' ? named : profiles->usual;
+}
+
+/* Takes the values of a profile, in a program that can name one. */
+static enum cv_err take_profile(struct cv_settings *settings, const struct request *request, struct cv_why *why) {
+  size_t at = 0;
+  while (at < settings->count && strcmp(settings->rules[at].key, CV_PROFILE_KEY) != 0) {
+    at++;
+  }
+  if (at == settings->count) {
+    return CV_OK;
+  }
+  struct cv_profiles profiles;
+  const yaml_node_t *profile = NULL;
+  CV_TRY(cv_profiles_open(&profiles, why));
+  const char *name = profile_of(&profiles, request->value[at]);
+  enum cv_err err = name == NULL ? CV_OK : cv_profiles_find(&profiles, name, &profile, why);
+  if (err == CV_OK && profile != NULL) {
+    err = cv_settings_map(settings, &profiles.yaml, profile, "profiles", "", why);
+  }
+  cv_profiles_close(&profiles);
+  return err;
+}
+
+/* Takes the profile, then the file, then the options, each of which overrides what is before it, then the defaults. */
 static enum cv_err gather(struct cv_settings *settings, const struct options *options, const struct request *request,
                           struct cv_why *why) {
+  CV_TRY(take_profile(settings, request, why));
   /* A configuration may also be given by options alone. */
   if (request->file == NULL) {
     CV_TRY(take_options(settings, options, request, why));

@@ -28,6 +28,7 @@ int cv_launcher_compare(int argc, char **argv);
 int cv_launcher_replay(int argc, char **argv);
 int cv_launcher_verify(int argc, char **argv);
 int cv_launcher_check(int argc, char **argv);
+int cv_launcher_profiles(int argc, char **argv);
 int cv_launcher_up(int argc, char **argv);
 /* Internal: runs a program that gets SIGTERM when its parent process ends. */
 int cv_launcher_tether(int argc, char **argv);

@@ -40,7 +40,7 @@ static json_t *spec_json(const struct cv_spec *spec) {
   if (spec->names != NULL) {
     json_t *names = json_array();
     for (uint32_t i = 0; i < spec->arms; i++) {
-      names = cv_json_append(names, json_string(spec->names[i].text));
+      names = cv_json_append(names, json_string(spec->names[i]));
     }
     out = cv_json_set(out, "names", names);
   }

@@ -39,18 +39,21 @@ static enum cv_err take_names(const struct cv_json_at *at, const json_t *object,
     return CV_OK;
   }
   CV_TRY(cv_json_take_array(at, object, "names", spec->arms, &names));
-  spec->names = calloc(spec->arms, sizeof(*spec->names));
-  if (spec->names == NULL || json_array_size(names) != spec->arms) {
-    return cv_json_fail(at, "names", "a name for each arm");
-  }
-  for (uint32_t i = 0; i < spec->arms; i++) {
+  struct cv_names taken = {0};
+  enum cv_err err = json_array_size(names) == spec->arms ? CV_OK : CV_ERR_FORMAT;
+  for (uint32_t i = 0; i < spec->arms && err == CV_OK; i++) {
     const char *name = json_string_value(json_array_get(names, i));
-    if (name == NULL || !cv_name_is_valid(name)) {
-      return cv_json_fail(at, "names", "a name for each arm");
+    if (name == NULL || !cv_name_is_item(name)) {
+      err = CV_ERR_FORMAT;
+    } else {
+      cv_names_add(&taken, name);
     }
-    (void)snprintf(spec->names[i].text, sizeof(spec->names[i].text), "%s", name);
   }
-  return CV_OK;
+  if (err == CV_OK) {
+    err = cv_names_take(&taken, &spec->names);
+  }
+  cv_names_fini(&taken);
+  return err == CV_OK ? err : cv_json_fail(at, "names", "a name for each arm");
 }
 
 static enum cv_err take_numbers(const struct cv_json_at *at, const json_t *object, const char *key, uint32_t n,

@@ -15,6 +15,7 @@ static const struct cv_command commands[] = {
     {"status", cv_launcher_status, "list your campaigns at a broker"},
     {"export", cv_launcher_export, "save a campaign's plans, releases and result"},
     {"ledger", cv_launcher_ledger, "show the privacy budget that a campaign has spent, or could spend"},
+    {"profiles", cv_launcher_profiles, "list the brokers that --profile can name"},
     {"compare", cv_launcher_compare, "show two rankings of the same items side by side"},
     {"verify", cv_launcher_verify, "run the policy again on an export and compare the results"},
     {"replay", cv_launcher_replay, "run the policy again on a third-party's database and compare the results"},

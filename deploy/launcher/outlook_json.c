@@ -19,7 +19,7 @@ static json_t *items_json(const struct cv_outlook *outlook) {
   json_t *items = json_array();
   for (uint32_t i = 0; i < outlook->forecast.arms; i++) {
     const struct cv_forecast_arm *arm = &outlook->forecast.arm[i];
-    json_t *item = json_pack("{s:s, s:f, s:f, s:f, s:f, s:o}", "name", campaign->name[i].text, "undecided",
+    json_t *item = json_pack("{s:s, s:f, s:f, s:f, s:f, s:o}", "name", campaign->name[i], "undecided",
                              arm->undecided / runs, "parked", arm->parked / runs, "used_up", arm->used_up / runs,
                              "tokens", arm->tokens, "interval", real(arm->radius));
     item = cv_json_set(item, "distance", outlook->distance == NULL ? json_null() : real(outlook->distance[i]));

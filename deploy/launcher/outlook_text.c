@@ -114,7 +114,7 @@ static void print_item(const struct cv_outlook *outlook, uint32_t arm, FILE *to)
   if (!isnan(of->radius)) {
     (void)snprintf(radius, sizeof(radius), "%.4f", of->radius);
   }
-  print_name(outlook->ask.campaign->name[arm].text, to);
+  print_name(outlook->ask.campaign->name[arm], to);
   double runs = fmax(1, outlook->forecast.runs);
   (void)fprintf(to, "  %7.0f %%  %6.0f %%  %8s  %8s  %s\n", 100 * of->undecided / runs, 100 * of->parked / runs,
                 distance, radius, cv_outlook_reason(outlook, arm));
@@ -156,7 +156,7 @@ static void print_hires(const struct cv_outlook *outlook, FILE *to) {
   }
   for (uint32_t i = 0; i < arms && i < ITEMS_SHOWN && order != NULL; i++) {
     double hires = outlook->forecast.arm[order[i]].tokens;
-    print_name(campaign->name[order[i]].text, to);
+    print_name(campaign->name[order[i]], to);
     (void)fprintf(to, "  %9.1f  %10.6g  %10.6g\n", hires, hires * epsilon(campaign->file.spec.cost_micro[order[i]]),
                   hires * epsilon(outlook->token_micro));
   }

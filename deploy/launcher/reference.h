@@ -11,8 +11,8 @@
 
 /*
  * {sections: [{name, form, about, keys: [KEY]}], policies: [{name, about, keys: [KEY]}], mechanisms, privatizers} with
- * KEY = {key, type, expected, required, default, example, help}; form, default and example may be null, and `example` is
- * a line of YAML. NULL when out of memory. The caller owns the object.
+ * KEY = {key, type, expected, required, default, example, help}; form, default and example may be null; `example` is a
+ * line of YAML. NULL when out of memory. The caller owns the object.
  */
 json_t *cv_reference_json(void);
 /* Prints such an object as text for a person. */

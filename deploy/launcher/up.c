@@ -176,7 +176,7 @@ static void on_signal(uv_signal_t *handle, int number) {
     stop(up, up->status);
   } else {
     cv_view_end(&up->view);
-    stop(up, cv_command_fail(&table, 1, "stopped by signal: %s", strsignal(number)));
+    stop(up, cv_command_fail(&table, 128 + number, "stopped by signal: %s", strsignal(number)));
   }
 }
 

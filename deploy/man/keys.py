@@ -15,8 +15,11 @@ GROUPS = (("policies", "policy", "Policies", "Under `policy`: a name, or a mappi
           ("mechanisms", "mechanism", "Mechanisms",
            "Under `privacy.mechanism`: a name, or a mapping with `name` and these keys."),
           ("privatizers", "privatizer", "Privatizers",
-           "Under `privacy.privatizer`: a name, or a mapping with `name` and these keys; a list gives each item its own "
-           "value."))
+           "Under `privacy.privatizer`: a name, or a mapping with `name` and these keys; a list gives each item its "
+           "own value."))
+# Put together here, so that no tool takes it for the licence of this file.
+LICENCE = "<!-- SPDX-License-" + "Identifier: Apache-2.0 -->\n"
+MADE = "<!-- Made by deploy/man/keys.py from the tables that check a campaign file: change those. -->\n"
 ABOUT = "Every key of a campaign file, with the values that it accepts, its default and an example."
 
 
@@ -49,8 +52,7 @@ def table(keys):
 
 def markdown(reference):
     """The whole page in Markdown."""
-    parts = ["<!-- SPDX-License-Identifier: Apache-2.0 -->\n<!-- Made by deploy/man/keys.py from the tables that check "
-             "a campaign file: change those. -->\n# Keys of a campaign file\n\n" + ABOUT +
+    parts = [LICENCE + MADE + "# Keys of a campaign file\n\n" + ABOUT +
              " `crowdveil check FILE` checks a file, `crowdveil check --keys` prints this list;\n"
              "[campaigns.md](campaigns.md) explains how the parts work together.\n"]
     for section in reference["sections"]:
@@ -59,7 +61,8 @@ def markdown(reference):
         parts.append(f"\n## {heading}\n\n{about}\n")
         for algorithm in reference[group]:
             keys = "\n" + table(algorithm["keys"]) if algorithm["keys"] else "\nIt has no keys.\n"
-            parts.append(f"\n### `{algorithm['name']}`\n\n{algorithm['about'][0].upper()}{algorithm['about'][1:]}.\n{keys}")
+            about = algorithm["about"]
+            parts.append(f"\n### `{algorithm['name']}`\n\n{about[0].upper()}{about[1:]}.\n{keys}")
     return "".join(parts)
 
 
@@ -79,7 +82,8 @@ def manual(reference, others):
     for group, word, heading, about in GROUPS:
         parts.append(f".SH {heading.upper()}\n{plain(about.replace('`', ''))}\n")
         for algorithm in reference[group]:
-            parts.append(f".SS {word} {plain(algorithm['name'])}\n{plain(algorithm['about'])}.\n" + tags(algorithm["keys"]))
+            head = f".SS {word} {plain(algorithm['name'])}\n{plain(algorithm['about'])}.\n"
+            parts.append(head + tags(algorithm["keys"]))
     return "".join(parts) + see_also(others)
 
 

@@ -112,6 +112,6 @@ def test_a_gateway_checks_its_campaign_file(written, tmp_path):
         (tmp_path / name).write_text("")
     settings = ["--campaign", "campaign.yaml", "--broker-name", "main", "--requesters", "any", "--state", "state",
                 "--tls-ca", "ca", "--tls-cert", "cert", "--tls-key", "key"]
-    done = subprocess.run([PROGRAMS["worker"], "--check-config", *settings], cwd=tmp_path, capture_output=True, text=True,
-                          timeout=60, check=False)
+    done = subprocess.run([PROGRAMS["worker"], "--check-config", *settings], cwd=tmp_path, capture_output=True,
+                          text=True, timeout=60, check=False)
     assert done.returncode == 2 and 'campaign.yaml:5:1: unknown key "nonsense"' in done.stderr
