@@ -15,7 +15,7 @@ struct making {
   const struct cv_forecast_ask *ask;
   struct cv_forecast *forecast;
   struct cv_game game;
-  struct cv_tally tally;
+  struct cv_strata strata;
 };
 
 static bool is_over(void *data) {
@@ -136,7 +136,7 @@ enum cv_err cv_forecast_make(const struct cv_forecast_ask *ask, struct cv_foreca
   if (forecast.run == NULL || forecast.arm == NULL) {
     err = cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
   } else {
-    err = cv_tally_init(ask->campaign->source.quality, &making.tally, why);
+    err = cv_strata_init(ask->campaign->source.quality, &making.strata, why);
   }
   for (uint32_t i = 0; i < ask->runs && err == CV_OK && (i == 0 || !is_over(&making)); i++) {
     err = make_run(&making, i, why);
@@ -145,7 +145,7 @@ enum cv_err cv_forecast_make(const struct cv_forecast_ask *ask, struct cv_foreca
     }
   }
   cv_game_fini(&making.game);
-  cv_tally_fini(&making.tally);
+  cv_strata_fini(&making.strata);
   if (err != CV_OK) {
     cv_forecast_fini(&forecast);
     return err;

@@ -20,7 +20,7 @@ struct arm {
   struct cv_mechanism *mechanism;
   uint64_t tokens;  /* collected */
   uint64_t covered; /* by the last release */
-  enum { BITS, NORMAL, TALLIED, OTHER } tokens_are;
+  enum { BITS, NORMAL, STRATA, OTHER } tokens_are;
   double chance;               /* BITS: probability that a token is CV_GRID and not 0 */
   struct cv_binomial law;      /* BITS: of the last sum; n = 0 before the first */
   struct cv_quality_item item; /* NORMAL: law of clipped scores that reach the broker unchanged */
@@ -81,8 +81,8 @@ static void init_arm(struct run *run, uint32_t index) {
     arm->chance = fmin(1, fmax(0, feedback.offset + feedback.slope * arm->item.mean));
   } else if (model != NULL && strcmp(model->name, "clipped-normal") == 0 && local == CV_LOCAL_NONE) {
     arm->tokens_are = NORMAL;
-  } else if (run->trial->tally != NULL && cv_tally_has(run->trial->tally, index) && local == CV_LOCAL_NONE) {
-    arm->tokens_are = TALLIED;
+  } else if (run->trial->strata != NULL && cv_strata_has(run->trial->strata, index) && local == CV_LOCAL_NONE) {
+    arm->tokens_are = STRATA;
   }
 }
 
@@ -164,8 +164,8 @@ static uint32_t collect(struct run *run, uint32_t index, uint32_t count, int64_t
   } else if (arm->tokens_are == NORMAL) {
     sum = cv_sampler_clipped_normal_sum(&arm->sampler, count, arm->item.mean, arm->item.spread);
     arm->tokens += count;
-  } else if (arm->tokens_are == TALLIED) {
-    sum = cv_tally_sum(run->trial->tally, index, count, &arm->score.rng);
+  } else if (arm->tokens_are == STRATA) {
+    sum = cv_strata_sum(run->trial->strata, index, count, &arm->score.rng);
     arm->tokens += count;
   } else {
     for (uint32_t i = 0; i < count; i++) {

@@ -5,7 +5,7 @@
  * tokens are spent. There is no wire, no disk and no worker process; all code that decides is the deployed code.
  *
  * Sums of Bernoulli scores, also behind randomized response, are drawn at once as one binomial variable (equal in law),
- * and with a tally sums of a data file's rows value by value; at token level every token is drawn. All randomness follows from the seed, with a stream for each arm's scores and
+ * and with a strata sums of a data file's rows value by value; at token level every token is drawn. All randomness follows from the seed, with a stream for each arm's scores and
  * one for its noise, so that two policies with one seed have the same instance and, pull by pull of an arm, the same
  * scores.
  *
@@ -19,7 +19,7 @@
 
 #include "prepare/prepare.h"
 #include "simulate/game.h"
-#include "simulate/tally.h"
+#include "simulate/strata.h"
 #include "simulate/turns.h"
 
 /* Why a trial ended. */
@@ -45,7 +45,7 @@ struct cv_trial {
   struct cv_game *game;               /* against an adversary, borrowed; else NULL */
   uint64_t seed;
   bool token_level;
-  const struct cv_tally *tally; /* of the source's rows, borrowed; NULL: rows are drawn one by one */
+  const struct cv_strata *strata; /* of the source's rows, borrowed; NULL: rows are drawn one by one */
   uint64_t plans;   /* ends the run after this many released plans, unless its policy is done; 0: no limit */
   bool as_deployed; /* tokens left at the end stay: no part of a plan is played, no arm for the rest of the tokens */
   /* Optional: asked before each plan; true ends the run. */

@@ -46,7 +46,7 @@ static void print_time(const struct cv_outlook *outlook, FILE *to) {
   } else {
     (void)fprintf(to, ", at %s tokens a second and %g ms a round (%s)\n", whole(tempo->rate).text,
                   (double)CV_TEMPO_ROUND_MS,
-                  tempo->rate == CV_TEMPO_RATE ? "measured by the project on two cores; --rate" : "--rate");
+                  tempo->rate == CV_TEMPO_RATE ? "measured on two cores, docs/operations.md; --rate" : "--rate");
   }
 }
 
