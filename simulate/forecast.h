@@ -5,8 +5,8 @@
  * Every run has its own scores and noise. Qualities are those of the file; drawn ones without a fixed seed, and guessed
  * ones, are drawn anew in each run. Rows that are used once come in another order in each run.
  *
- * A range is that of nine runs in ten: 5 % of the runs are below it and 5 % above, none of 20 runs or fewer. One more run
- * of the same law is in the range of n runs with probability .9, or (n - 1)/(n + 1) if n <= 20.
+ * A range is that of nine runs in ten: 5 % of the runs are below it and 5 % above, none of 20 runs or fewer. One more
+ * run of the same law is in the range of n runs with probability .9, or (n - 1)/(n + 1) if n <= 20.
  */
 #ifndef CV_SIMULATE_FORECAST_H
 #define CV_SIMULATE_FORECAST_H

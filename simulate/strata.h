@@ -20,7 +20,7 @@ struct cv_stratum {
 /* All zero is valid and has no arm. */
 struct cv_strata {
   uint32_t arms;
-  uint64_t *start;              /* arms + 1 of them: arm a has the values start[a] .. start[a + 1] - 1; owned */
+  uint64_t *start;          /* arms + 1 of them: arm a has the values start[a] .. start[a + 1] - 1; owned */
   struct cv_stratum *value; /* owned */
 };
 
@@ -31,7 +31,7 @@ void cv_strata_fini(struct cv_strata *strata);
 static inline bool cv_strata_has(const struct cv_strata *strata, uint32_t arm) {
   return arm < strata->arms && strata->start[arm] < strata->start[arm + 1];
 }
-/* Draws the sum of `count` rows of an arm that the strata has, in grid units. */
+/* Draws the sum of `count` rows of an arm that has strata, in grid units. */
 int64_t cv_strata_sum(const struct cv_strata *strata, uint32_t arm, uint64_t count, struct cv_rng *rng);
 
 #endif
