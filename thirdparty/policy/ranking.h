@@ -92,8 +92,11 @@ struct cv_ranking {
 /* The parameter of both ranking policies: whether arms on a boundary are parked. Campaigns of older versions do not
  * have it, and do not park. */
 extern const char *const cv_ranking_boundary_words[];
-#define CV_BOUNDARY_RULE \
-  { .key = "boundary", .choices = cv_ranking_boundary_words, .fallback_text = "park" }
+#define CV_BOUNDARY_RULE                                                                     \
+  {                                                                                          \
+    .key = "boundary", .choices = cv_ranking_boundary_words, .fallback_text = "park",        \
+    .help = "an item that the token limit cannot decide: park ends its pulls, feed does not" \
+  }
 /* Sets what decides about parking, from a campaign whose error probability is `delta`. */
 void cv_ranking_park_within(struct cv_ranking *self, const struct cv_spec *spec, double delta);
 /* The tokens that are left of the limit. */
