@@ -23,8 +23,9 @@ CV_MUST_USE enum cv_err cv_instance_file(const char *path, const struct cv_spec 
 
 /*
  * Prepares the campaign as another seed would draw it: drawn means and costs, qualities of drivers, an adversary's
- * gains; given means stay. Items are the campaign's arms in order, without their names: gold items are left out. `guess`, if not NULL, draws the means of all items instead. Not for
- * scores from a file (CV_SOURCE_CSV). The caller frees *ret. One line.
+ * gains; given means stay. Items are the campaign's arms in order, without their names: gold items are left out.
+ * `guess`, if not NULL, draws the means of all items instead. Not for scores from a file (CV_SOURCE_CSV). The caller
+ * frees *ret. One line.
  */
 CV_MUST_USE enum cv_err cv_instance_draw(const struct cv_prepared *of, uint64_t seed, const struct cv_guess *guess,
                                          struct cv_prepared *ret, struct cv_why *why);

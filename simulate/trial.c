@@ -304,8 +304,8 @@ static void run_short(struct run *run, uint32_t index, uint32_t got, uint32_t wa
   }
 }
 
-/* Plays one want of the plan and releases its sum. *ret_missing: tokens that the arm's data no longer had. CV_ERR_LIMIT:
- * the campaign is over because of that. */
+/* Plays one want of the plan and releases its sum. *ret_missing: tokens that the arm's data no longer had.
+ * CV_ERR_LIMIT: the campaign is over because of that. */
 static enum cv_err play_want(struct run *run, size_t at, uint64_t *round, double *gained, uint32_t *ret_missing) {
   struct cv_trial *trial = run->trial;
   struct cv_want want = run->step.want[at];

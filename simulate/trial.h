@@ -5,9 +5,9 @@
  * tokens are spent. There is no wire, no disk and no worker process; all code that decides is the deployed code.
  *
  * Sums of Bernoulli scores, also behind randomized response, are drawn at once as one binomial variable (equal in law),
- * and with strata sums of a data file's rows value by value; at token level every token is drawn. All randomness follows
- * from the seed, with a stream for each arm's scores and one for its noise, so that two policies with one seed have the
- * same instance and, pull by pull of an arm, the same scores.
+ * and with strata sums of a data file's rows value by value; at token level every token is drawn. All randomness
+ * follows from the seed, with a stream for each arm's scores and one for its noise, so that two policies with one seed
+ * have the same instance and, pull by pull of an arm, the same scores.
  *
  * The end: of a bandit's last plan, if it does not fit into the tokens left, a part is played, its arms in turn, and
  * not released. A bandit's policy that is done early plays the arm that it has found for the rest of the tokens. An arm

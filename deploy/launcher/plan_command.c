@@ -87,7 +87,7 @@ static enum cv_err take_guess(const char *text, struct cv_guess *ret, struct cv_
   return CV_OK;
 }
 
-/* A file of rows has its qualities, an adversary none, and those of workers for hire are drawn by a law of their own. */
+/* A file of rows has its qualities, an adversary none, and drivers have a law of their own. */
 static enum cv_err check_guess(const struct cv_prepared *prepared, struct cv_why *why) {
   const struct cv_items *items = &prepared->file.items;
   return cv_items_law(items) != NULL && items->source != CV_SOURCE_TAXI

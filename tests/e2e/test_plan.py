@@ -87,7 +87,8 @@ def test_the_table_of_other_settings(tmp_path):
     rows = {row["what"]: row for row in told["what_if"]}
     assert list(rows) == ["alpha 0.2", "alpha 0.05", "epsilon 0.5", "epsilon 0.125", "tokens_per_round 12000",
                           "tokens_per_round 3000"]
-    assert rows["epsilon 0.5"]["tokens"]["median"] < told["tokens"]["median"] < rows["epsilon 0.125"]["tokens"]["median"]
+    less, more = (rows[what]["tokens"]["median"] for what in ("epsilon 0.5", "epsilon 0.125"))
+    assert less < told["tokens"]["median"] < more
     assert [row["token_micro"] for row in told["what_if"]] == [250_000] * 2 + [500_000, 125_000] + [250_000] * 2
     assert told["token_micro"] == told["worker_micro"] == 250_000
     text = crowdveil("plan", EXAMPLES / "demo.yaml").stdout
@@ -207,7 +208,6 @@ def test_bad_input_is_one_line(words, pattern):
 
 def test_a_full_device(tmp_path):
     with open("/dev/full", "w") as full:
-    XX harness.daemon import PROGRAMS
         done = subprocess.run([PROGRAMS["crowdveil"], "plan", EXAMPLES / "first.yaml"], stdout=full,
                               stderr=subprocess.PIPE, text=True)
     assert done.returncode == 1 and done.stderr.count("\n") == 1 and "cannot be written" in done.stderr
@@ -222,8 +222,9 @@ def test_items_without_means_are_for_people_only(tmp_path):
     path.write_text(path.read_text().replace("{name: Golden Wok}", "{name: Golden Wok, mean: 0.5}"))
     done = crowdveil("plan", path)
     assert done.returncode == 2 and "item \"Golden Wok\" has a mean, but the items before have none" in done.stderr
-    (tmp_path / "lab.yaml").write_text(PEOPLE.replace("DEADLINE", "30d").replace("IDLE", "1d") +
-                                       "experiment: {about: x, series: [{name: a}], metrics: [rounds], figure: {y: rounds}}\n")
+    (tmp_path / "lab.yaml").write_text(
+        PEOPLE.replace("DEADLINE", "30d").replace("IDLE", "1d") +
+        "experiment: {about: x, series: [{name: a}], metrics: [rounds], figure: {y: rounds}}\n")
     done = lab("run", "lab.yaml", cwd=tmp_path)
     assert done.returncode == 2 and "the items have no means" in done.stderr, done.stderr
 
@@ -231,7 +232,8 @@ def test_items_without_means_are_for_people_only(tmp_path):
 # --- what then happens
 
 
-NAMES = ["first", "demo", "segments", "kary", "randomized-response", "aae", "best-arm", "adap-tt", "gap", "dpu-kl", "gold"]
+NAMES = ["first", "demo", "segments", "kary", "randomized-response", "aae", "best-arm", "adap-tt", "gap", "dpu-kl",
+         "gold"]
 
 
 def test_real_campaigns_end_within_what_was_said():
