@@ -201,6 +201,10 @@ double cv_forecast_parked(const struct cv_forecast_run *run) {
   return run->parked;
 }
 
+double cv_forecast_open(const struct cv_forecast_run *run) {
+  return run->undecided + run->parked;
+}
+
 double cv_forecast_regret(const struct cv_forecast_run *run) {
   return run->regret;
 }

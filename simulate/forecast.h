@@ -69,6 +69,7 @@ double cv_forecast_tokens(const struct cv_forecast_run *run);
 double cv_forecast_rounds(const struct cv_forecast_run *run);
 double cv_forecast_undecided(const struct cv_forecast_run *run);
 double cv_forecast_parked(const struct cv_forecast_run *run);
+double cv_forecast_open(const struct cv_forecast_run *run); /* undecided or parked */
 double cv_forecast_regret(const struct cv_forecast_run *run);
 double cv_forecast_reward(const struct cv_forecast_run *run);
 double cv_forecast_paid(const struct cv_forecast_run *run); /* in units of money */

@@ -150,14 +150,14 @@ static enum cv_err take_rows(struct cv_outlook *outlook, uint64_t start_ms, stru
 
 /* ---- what would help ---- */
 
-/* Whether nine of `runs` in ten leave no item undecided; *ret_tokens is what the longest one took. */
+/* Whether nine of `runs` in ten leave no item undecided or parked; *ret_tokens is what the longest one took. */
 static enum cv_err try_runs(const struct cv_outlook *outlook, const struct cv_prepared *other, uint32_t runs,
                             struct share share, bool *ret, double *ret_tokens, struct cv_why *why) {
   struct cv_forecast forecast;
   uint32_t left = 0;
   CV_TRY(simulate(&outlook->ask, other, runs, share, &forecast, why));
   for (uint32_t i = 0; i < forecast.runs; i++) {
-    left += forecast.run[i].undecided > 0;
+    left += cv_forecast_open(&forecast.run[i]) > 0;
   }
   *ret = 10 * left <= forecast.runs && forecast.runs > 0;
   *ret_tokens = cv_forecast_range(&forecast, cv_forecast_tokens).high;
@@ -197,25 +197,31 @@ static enum cv_err find_alpha(struct cv_outlook *outlook, uint64_t start_ms, str
   return CV_OK;
 }
 
+/* A far larger limit tells what all items take; how soon items are parked depends on the limit, so one above that is
+ * tried until it suffices. */
 static enum cv_err find_limit(struct cv_outlook *outlook, uint64_t start_ms, struct cv_why *why) {
-  double own = (double)outlook->ask.campaign->file.spec.tokens,
-         most = fmin(own * LIMIT_TIMES, pow(10, TOKENS_MAX_POWER));
-  double tokens;
+  const struct share share = share_of(&outlook->ask, start_ms, .97, .99);
+  double own = (double)outlook->ask.campaign->file.spec.tokens;
+  double most = fmin(own * LIMIT_TIMES, pow(10, TOKENS_MAX_POWER)), tokens = own, unused;
   bool helps;
-  CV_TRY(would_rank(outlook, (struct change){LIMIT, most}, share_of(&outlook->ask, start_ms, .97, .99), &helps, &tokens,
-                    why));
-  outlook->limit = helps ? (uint64_t)round_up(tokens * 1.1) : 0;
+  CV_TRY(would_rank(outlook, (struct change){LIMIT, most}, share, &helps, &tokens, why));
+  for (double limit = round_up(fmax(tokens, own) * 1.1); helps && limit <= most && outlook->limit == 0;
+       limit = round_up(limit * 2)) {
+    bool suffices;
+    CV_TRY(would_rank(outlook, (struct change){LIMIT, limit}, share, &suffices, &unused, why));
+    outlook->limit = suffices ? (uint64_t)limit : 0;
+  }
   return CV_OK;
 }
 
-/* If more than one run in twenty leaves items undecided. */
+/* If more than one run in twenty leaves items undecided or parked. */
 static enum cv_err take_advice(struct cv_outlook *outlook, uint64_t start_ms, struct cv_why *why) {
-  bool needs = outlook->ask.campaign->kind == CV_POLICY_RANKING && outlook->undecided.high > 0;
-  if (!needs) {
+  if (outlook->ask.campaign->kind != CV_POLICY_RANKING ||
+      !(cv_forecast_range(&outlook->forecast, cv_forecast_open).high > 0)) {
     return CV_OK;
   }
   CV_TRY(find_alpha(outlook, start_ms, why));
-  return cv_forecast_ended(&outlook->forecast, CV_TRIAL_LIMIT) > 0 ? find_limit(outlook, start_ms, why) : CV_OK;
+  return find_limit(outlook, start_ms, why);
 }
 
 /* ---- charges, times and items ---- */

@@ -73,7 +73,7 @@ static void say_advice(struct line *line, const struct cv_outlook *outlook, bool
     say(line, ": expected more rows, or replacement: true");
   } else if (cv_forecast_ended(&outlook->forecast, CV_TRIAL_HORIZON) > 0) {
     say(line, ": raise the mechanism's horizon or tokens_per_round");
-  } else {
+  } else if (outlook->undecided.median > 0) {
     say(line, ": neither a larger limit nor a larger alpha was found that ranks all");
   }
 }
@@ -104,9 +104,7 @@ static void say_ranking(struct line *line, const struct cv_outlook *outlook) {
     say(line,
         incomplete == 0 ? "; all %u items will be ranked" : "; all %u items will be ranked, but not in %u of %u runs",
         arms, incomplete, forecast->runs);
-    if (outlook->undecided.high > 0) {
-      say_advice(line, outlook, is_limited);
-    }
+    say_advice(line, outlook, is_limited);
     return;
   }
   say(line, "; %u of %u items will be ranked", arms - left - parked, arms);
@@ -116,9 +114,7 @@ static void say_ranking(struct line *line, const struct cv_outlook *outlook) {
   if (left > 0) {
     say_limit(line, outlook, is_limited);
   }
-  if (left > 0 || 2 * cv_forecast_used_up(forecast) > forecast->runs) {
-    say_advice(line, outlook, is_limited);
-  }
+  say_advice(line, outlook, is_limited);
 }
 
 /* ---- all ---- */
