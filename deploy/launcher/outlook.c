@@ -184,7 +184,7 @@ static double round_up(double value) {
 
 /* The alpha above the campaign's at which all items are ranked; a person would type these. */
 static enum cv_err find_alpha(struct cv_outlook *outlook, uint64_t start_ms, struct cv_why *why) {
-  static const double values[] = {.005, .01, .02, .03, .05, .07, .1, .12, .15, .2, .25, .3, .4, .5, .6, .8, 1};
+  static const double values[] = {.005, .01, .02, .03, .05, .07, .1, .12, .15, .2, .25, .3, .4, .5};
   double own = value_of(&outlook->ask.campaign->file.spec, ALPHA), tokens;
   for (size_t i = 0; i < CV_COUNT(values) && !(outlook->alpha > 0); i++) {
     bool helps;

@@ -61,7 +61,9 @@ static void say_used_up(struct line *line, const struct cv_outlook *outlook) {
 }
 
 static void say_advice(struct line *line, const struct cv_outlook *outlook, bool is_limited) {
-  if (outlook->limit > 0 && outlook->alpha > 0) {
+  if (2 * cv_forecast_used_up(&outlook->forecast) > outlook->forecast.runs) {
+    say(line, ": expected more rows, or replacement: true");
+  } else if (outlook->limit > 0 && outlook->alpha > 0) {
     say(line, ": raise limits.tokens to about %s or alpha to about %.3g", cv_count_text(outlook->limit).text,
         outlook->alpha);
   } else if (outlook->limit > 0) {
@@ -69,8 +71,6 @@ static void say_advice(struct line *line, const struct cv_outlook *outlook, bool
   } else if (outlook->alpha > 0) {
     say(line, ": raise alpha to about %.3g%s", outlook->alpha,
         is_limited ? " (no larger limit was found that suffices)" : "");
-  } else if (2 * cv_forecast_used_up(&outlook->forecast) > outlook->forecast.runs) {
-    say(line, ": expected more rows, or replacement: true");
   } else if (cv_forecast_ended(&outlook->forecast, CV_TRIAL_HORIZON) > 0) {
     say(line, ": raise the mechanism's horizon or tokens_per_round");
   } else if (outlook->undecided.median > 0) {
