@@ -138,6 +138,15 @@ static const char *const steps[] = {
     CV_PROOF_TABLE
     /* A start loads the open campaigns and reads only the numbers of the closed ones. */
     "CREATE INDEX campaign_closed ON campaign (closed, broker, number);",
+
+    /* Campaigns of pairs: the arm that all tokens of a want are compared with; no row where it is drawn for each. */
+    "CREATE TABLE plan_opponent ("
+    "  campaign INTEGER NOT NULL REFERENCES campaign,"
+    "  plan INTEGER NOT NULL,"
+    "  position INTEGER NOT NULL,"
+    "  opponent INTEGER NOT NULL,"
+    "  PRIMARY KEY (campaign, plan, position)"
+    ") STRICT, WITHOUT ROWID;",
 };
 
 const struct cv_db_schema CV_THIRDPARTY_SCHEMA = {
@@ -153,10 +162,12 @@ static const struct cv_proof_part parts[] = {
     {.table = "plan", .group = "campaign"},         {.table = "plan_want", .group = "campaign"},
     {.table = "release", .group = "campaign"},      {.table = "release_noise", .group = "campaign"},
     {.table = "decision", .group = "campaign"},     {.table = "standing", .group = "campaign"},
-    {.table = "policy_state", .group = "campaign"},
+    {.table = "policy_state", .group = "campaign"}, {.table = "plan_opponent", .group = "campaign"},
 };
 
 enum cv_err cv_thirdparty_prove(struct cv_db *db, enum cv_proof *ret, struct cv_why *why) {
-  const struct cv_proof_config config = {.part = parts, .parts = CV_COUNT(parts), .adopts = true};
+  /* A database of an earlier version that is only read lacks the last table. */
+  size_t count = CV_COUNT(parts) - (cv_db_version(db) < CV_THIRDPARTY_HAS_OPPONENTS);
+  const struct cv_proof_config config = {.part = parts, .parts = count, .adopts = true};
   return cv_proof_begin(db, &config, ret, why);
 }

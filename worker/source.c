@@ -69,10 +69,22 @@ static void fill_items(const struct cv_items *items, uint64_t seed, double *mean
   }
 }
 
+/* Comparisons by the items' means, taken as strengths. */
+static enum cv_err compare_items(const struct cv_quality_item *item, uint32_t count, uint64_t seed,
+                                 struct cv_quality **ret, struct cv_why *why) {
+  struct cv_pairs pairs = {.arms = count, .strength = calloc(count, sizeof(*pairs.strength))};
+  if (pairs.strength == NULL) {
+    return cv_fail(why, CV_ERR_NOMEM, "out of memory for %u items", count);
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    pairs.strength[i] = item[i].mean;
+  }
+  return cv_quality_new_pairs(&pairs, seed, ret, why);
+}
+
 static enum cv_err fill_model(struct cv_score_source *source, const struct cv_items *items, uint64_t seed,
                               const struct cv_taxis *taxis, struct cv_why *why) {
-  const struct cv_quality_model *model = cv_quality_model_at(cv_items_law(items)->rewards);
-  CV_REQUIRE(model != NULL);
+  const enum cv_rewards rewards = cv_items_law(items)->rewards;
   uint32_t count = source->items;
   double *mean = calloc(count, sizeof(*mean));
   struct cv_quality_item *item = calloc(count, sizeof(*item));
@@ -85,7 +97,9 @@ static enum cv_err fill_model(struct cv_score_source *source, const struct cv_it
     err = items->are_paid ? fill_workers(source, items, seed, taxis, item) : CV_OK;
   }
   if (err == CV_OK) {
-    err = cv_quality_new(model, item, count, seed, &source->quality, why);
+    err = rewards == CV_REWARDS_PAIRS
+              ? compare_items(item, count, seed, &source->quality, why)
+              : cv_quality_new(cv_quality_model_at(rewards), item, count, seed, &source->quality, why);
   }
   free(mean);
   free(item);

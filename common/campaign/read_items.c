@@ -17,6 +17,9 @@ static const char *const source_words[] = {"csv", NULL};
 
 #define LAW_WORD(file, kind, word, ...) word,
 const char *const cv_rewards_words[] = {CV_REWARD_LAWS(LAW_WORD) NULL};
+/* In the order of enum cv_rewards; workers for hire are not compared with each other. */
+static const char *const item_rewards_words[] = {CV_REWARD_LAWS(LAW_WORD) CV_REWARDS_PAIRS_WORD, NULL};
+#define ITEM_REWARDS_RULE(at) CV_REWARDS_WORDS_RULE(at, item_rewards_words, "bernoulli")
 
 #define ADVERSARY_WORD(file, word) word,
 static const char *const adversary_words[] = {CV_ADVERSARIES(ADVERSARY_WORD) NULL};
@@ -55,7 +58,7 @@ static const struct cv_config_rule synthetic_rules[] = {
     {.key = "count", .type = CV_CONFIG_WHOLE, .offset = FIELD(count), .low = 1, .high = CV_ARMS_MAX, .required = true},
     {.key = "mean", .type = CV_CONFIG_REAL, .offset = FIELD(mean), .low = -1e6, .high = 1e6, .fallback = "0.5"},
     {.key = "variance", .type = CV_CONFIG_REAL, .offset = FIELD(variance), .high = 1e12, .fallback = "10"},
-    CV_REWARDS_RULE(FIELD(rewards), "bernoulli"),
+    ITEM_REWARDS_RULE(FIELD(rewards)),
     CV_SPREAD_RULE(FIELD(spread)),
     CV_SEED_RULE(FIELD(seed)),
 };
@@ -68,7 +71,7 @@ static const struct cv_config_rule ladder_rules[] = {
     {.key = "best", .type = CV_CONFIG_WHOLE, .offset = FIELD(best), .low = 1, .high = CV_ARMS_MAX, .fallback = "1"},
     {.key = "distance", .type = CV_CONFIG_REAL, .offset = FIELD(distance), .high = 1, .required = true},
     {.key = "step", .type = CV_CONFIG_REAL, .offset = FIELD(step), .high = 1, .fallback = "0"},
-    CV_REWARDS_RULE(FIELD(rewards), "bernoulli"),
+    ITEM_REWARDS_RULE(FIELD(rewards)),
     CV_SPREAD_RULE(FIELD(spread)),
     CV_SEED_RULE(FIELD(seed)),
 };
@@ -87,8 +90,8 @@ static const struct cv_config_rule adversary_rules[] = {
     CV_SEED_RULE(FIELD(seed)),
 };
 
-static const struct cv_config_rule given_rules[] = {CV_REWARDS_RULE(FIELD(rewards), "bernoulli"),
-                                                    CV_SPREAD_RULE(FIELD(spread)), CV_SEED_RULE(FIELD(seed))};
+static const struct cv_config_rule given_rules[] = {ITEM_REWARDS_RULE(FIELD(rewards)), CV_SPREAD_RULE(FIELD(spread)),
+                                                    CV_SEED_RULE(FIELD(seed))};
 static const char *const given_others[] = {"list"};
 
 static const struct cv_config_rule item_rules[] = {
@@ -213,7 +216,7 @@ static enum cv_err load_csv(struct cv_yaml *yaml, const yaml_node_t *mapping, st
 double cv_spread_usual(enum cv_rewards rewards) {
 #define USUAL_SPREAD(file, kind, word, usual, ...) usual,
   static const double usual[] = {CV_REWARD_LAWS(USUAL_SPREAD)};
-  return usual[rewards];
+  return rewards < CV_REWARDS_KINDS ? usual[rewards] : 0;
 }
 
 enum cv_err cv_spread_take(struct cv_yaml *yaml, const yaml_node_t *mapping, const char *section,
@@ -221,7 +224,7 @@ enum cv_err cv_spread_take(struct cv_yaml *yaml, const yaml_node_t *mapping, con
   const yaml_node_t *node = cv_yaml_find(yaml, mapping, "spread").value;
 #define MAY_BE_ZERO(file, kind, word, usual, may_be_zero) may_be_zero,
   static const bool may_be_zero[] = {CV_REWARD_LAWS(MAY_BE_ZERO)};
-  if (node != NULL && !may_be_zero[rewards] && spread <= 0) {
+  if (node != NULL && rewards < CV_REWARDS_KINDS && !may_be_zero[rewards] && spread <= 0) {
     return cv_yaml_fail(yaml, node, why, "%s.spread is 0; expected more than 0 with rewards %s", section,
                         cv_rewards_words[rewards]);
   }

@@ -6,7 +6,7 @@
 /* docs/protocol.md, "Chains". */
 enum {
   RELEASE_BYTES = 8 + 8 + 4 + 8 + 8 + 4 + CV_NOISE_GROUPS_MAX * 12,
-  PLAN_BYTES = 8 + 4 + CV_ARMS_MAX * 8,
+  PLAN_BYTES = 8 + 4 + CV_ARMS_MAX * 12,
 };
 
 static uint8_t *put_le(uint8_t *at, uint64_t value, size_t n) {
@@ -50,11 +50,17 @@ void cv_chain_release(struct cv_digest *hash, const struct cv_release *release, 
 void cv_chain_plan(struct cv_digest *hash, const struct cv_plan *plan, cv_digest_fn *digest) {
   CV_REQUIRE(plan->wants <= CV_ARMS_MAX);
   uint8_t record[PLAN_BYTES];
+  bool names_opponent = false;
   uint8_t *at = put_le(record, plan->number, 8);
   at = put_le(at, plan->wants, 4);
   for (uint32_t i = 0; i < plan->wants; i++) {
     at = put_le(at, plan->want[i].arm, 4);
     at = put_le(at, plan->want[i].tokens, 4);
+    names_opponent = names_opponent || plan->want[i].opponent != 0;
+  }
+  /* Only then, so that the chains of all other plans are what they were before there were opponents. */
+  for (uint32_t i = 0; names_opponent && i < plan->wants; i++) {
+    at = put_le(at, plan->want[i].opponent, 4);
   }
   extend(hash, record, (size_t)(at - record), digest);
 }
