@@ -110,7 +110,8 @@ void cv_table_print(const struct cv_outcome *outcome, FILE *to) {
   }
   uint32_t undecided = cv_outcome_undecided(outcome);
   int columns = cv_outcome_columns(outcome);
-  (void)fprintf(to, "class  item%*s  noisy mean             tokens%s%s\n", columns - 4, "",
+  (void)fprintf(to, "class  item%*s  %-10s             tokens%s%s\n", columns - 4, "",
+                outcome->has_duels ? "last duel" : "noisy mean",
                 outcome->lies.of_arm == NULL ? "" : "  lies safe       turn",
                 outcome->truth == NULL ? "" : "   truth  class");
   for (uint32_t i = 0; i < outcome->arms; i++) {
