@@ -18,6 +18,7 @@
 #include "broker/mechanism/mechanism.h"
 #include "broker/offers.h"
 #include "broker/payroll.h"
+#include "broker/shown.h"
 #include "common/base/buf.h"
 #include "common/base/digest.h"
 #include "common/base/neighbours.h"
@@ -94,9 +95,10 @@ struct cv_broker_campaign {
 
   struct cv_neighbours graph;
   uint32_t shown_most; /* largest number of arms that one assignment may cover */
-  struct cv_arm *arm;  /* spec.arms of them; owned; NULL after the campaign stops */
-  uint32_t cursor;     /* next arm to assign places of */
-  uint32_t open_arms;  /* arms with an open epoch */
+  struct cv_shown shown;
+  struct cv_arm *arm; /* spec.arms of them; owned; NULL after the campaign stops */
+  uint32_t cursor;    /* next arm to assign places of */
+  uint32_t open_arms; /* arms with an open epoch */
   uint64_t free_places;
   struct cv_chunks places;  /* see cv_epoch_place_bit */
   struct cv_chunks payers;  /* see cv_broker_campaign_payer_bit: slots whose token was accepted */

@@ -96,8 +96,7 @@ enum cv_err cv_epoch_add_plan(struct cv_broker *broker, struct cv_broker_campaig
   campaign->planned += campaign->plans > 0 ? tokens_of(&campaign->plan[campaign->plans - 1]) : 0;
   campaign->plan[campaign->plans++] = (struct cv_plan){.number = plan->number, .wants = plan->wants, .want = want};
   /* Both sides compute this chain; on each connection they compare it before anything else is sent (thirdparty.c). */
-  cv_chain_plan(&campaign->plans_hash, plan, broker->config.digest);
-  return CV_OK;
+  return cv_chain_plan(&campaign->plans_hash, plan, broker->config.digest);
 }
 
 enum cv_err cv_epoch_add_release(struct cv_broker *broker, struct cv_broker_campaign *campaign,
@@ -122,10 +121,9 @@ static void draw(struct cv_broker *broker, uint32_t index, struct cv_mechanism *
 }
 
 enum cv_err cv_epoch_open(struct cv_broker *broker, struct cv_broker_campaign *campaign, const struct cv_plan *plan) {
-  uint64_t shown[CV_ARMS_MAX];
   CV_TRY(cv_epoch_add_plan(broker, campaign, plan));
   cv_epoch_number_rounds(campaign);
-  cv_shown_by(campaign, plan, shown);
+  const uint64_t *shown = cv_shown_by(campaign, plan);
   for (uint32_t i = 0; i < plan->wants; i++) {
     struct cv_arm *arm = &campaign->arm[plan->want[i].arm];
     CV_REQUIRE(arm->plan == 0);

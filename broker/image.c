@@ -65,6 +65,7 @@ static void put_release(const struct cv_broker_release *row, struct cv_buf *out)
 }
 
 static void put_standings(const struct cv_broker_campaign *campaign, struct cv_buf *out) {
+  bool has_parked = false;
   cv_buf_put_u32(out, campaign->spec.arms);
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
     const struct cv_standing *standing = &campaign->standing[i];
@@ -72,6 +73,12 @@ static void put_standings(const struct cv_broker_campaign *campaign, struct cv_b
     cv_buf_put_u64(out, standing->tokens);
     cv_buf_put_f64(out, standing->mean);
     cv_buf_put_f64(out, standing->radius);
+    has_parked = has_parked || standing->held != CV_HELD_NO;
+  }
+  /* Behind the rows that every version has written, and only if there is something to say. */
+  for (uint32_t i = 0; has_parked && i < campaign->spec.arms; i++) {
+    cv_buf_put_u32(out, campaign->standing[i].rank_last);
+    cv_buf_put_u8(out, (uint8_t)campaign->standing[i].held);
   }
 }
 
@@ -115,8 +122,22 @@ static void put_sized_arm(const struct cv_arm *arm, struct cv_buf *out) {
   }
 }
 
+_Static_assert(CV_VALUES_MAX <= 64 && CV_ARMS_MAX + 2 <= 1 << 26, "an arm and the arms shown fit 32 bits");
+
+uint32_t cv_entry_pack(const struct cv_entry *entry) {
+  return (entry->arm & 0xffff) | (entry->shown - 1) << 16 | entry->arm >> 16 << 22;
+}
+
+uint32_t cv_entry_arm(uint32_t packed) {
+  return (packed & 0xffff) | packed >> 22 << 16;
+}
+
+uint32_t cv_entry_shown(uint32_t packed) {
+  return (packed >> 16 & 63) + 1;
+}
+
 /*
- * A journal row: accepted tokens (count, then index, worker, arm and 65536 for each further arm shown, slot each; see
+ * A journal row: accepted tokens (count, then index, worker, arm and number of arms shown (image.h), slot each; see
  * struct cv_entry for answers to gold items), sums of touched arms (count, then arm, filled, sum each), changed arms
  * whole (count, then arm and image each).
  */
@@ -128,7 +149,7 @@ static void put_journal(struct cv_broker_campaign *campaign, struct cv_buf *out)
     memcpy(&entry, campaign->journal.data + i * sizeof(entry), sizeof(entry));
     cv_buf_put_u64(out, entry.index);
     cv_buf_put_u64(out, entry.worker);
-    cv_buf_put_u32(out, entry.arm | (entry.shown - 1) << 16);
+    cv_buf_put_u32(out, cv_entry_pack(&entry));
     cv_buf_put_u32(out, entry.slot);
   }
   uint32_t touched = 0, changed = 0;

@@ -42,8 +42,7 @@ static enum cv_err check_names(const struct cv_broker_campaign *campaign, const 
 /* Every release has at least the operator's smallest number of tokens and at most as many as a plan may ask for. */
 static enum cv_err check_sizes(const struct cv_broker_campaign *campaign, const struct cv_plan *plan,
                                struct cv_why *why) {
-  uint64_t shown[CV_ARMS_MAX];
-  cv_shown_by(campaign, plan, shown);
+  const uint64_t *shown = cv_shown_by(campaign, plan);
   for (uint32_t i = 0; i < plan->wants; i++) {
     const struct cv_want *want = &plan->want[i];
     if (shown[i] < campaign->privacy.least_tokens || want->tokens > CV_PLAN_TOKENS_MAX) {

@@ -139,14 +139,15 @@ enum cv_err cv_broker_restore_state(struct cv_broker *broker, uint32_t id, struc
 
 /* Every arm is valid and named once, and asks for at most as many tokens as a plan may. */
 static bool plan_fits(const struct cv_broker_campaign *campaign, const struct cv_plan *plan) {
-  bool seen[CV_ARMS_MAX] = {false};
+  uint8_t seen[CV_ARMS_MAX / 8] = {0};
   for (uint32_t i = 0; i < plan->wants; i++) {
     const struct cv_want *want = &plan->want[i];
-    if (want->arm >= campaign->spec.arms || !cv_want_opponent_fits(want, campaign->spec.pairs, campaign->spec.arms) ||
-        seen[want->arm] || want->tokens > CV_PLAN_TOKENS_MAX || (want->tokens == 0 && campaign->spec.edges == 0)) {
+    if (want->arm >= campaign->spec.arms || (seen[want->arm / 8] >> want->arm % 8 & 1) != 0 ||
+        !cv_want_opponent_fits(want, campaign->spec.pairs, campaign->spec.arms) || want->tokens > CV_PLAN_TOKENS_MAX ||
+        (want->tokens == 0 && campaign->spec.edges == 0)) {
       return false;
     }
-    seen[want->arm] = true;
+    seen[want->arm / 8] |= (uint8_t)(1U << want->arm % 8);
   }
   return true;
 }
@@ -158,15 +159,22 @@ enum cv_err cv_broker_restore_plan(struct cv_broker *broker, uint32_t id, struct
     return CV_ERR_DAMAGED;
   }
   /* Plans and releases are numbered by their order: a missing row is detected by the checks in settle(). */
-  struct cv_want want[CV_ARMS_MAX];
+  struct cv_want *want = calloc(wants, sizeof(*want));
+  if (want == NULL) {
+    return CV_ERR_NOMEM;
+  }
   for (uint32_t i = 0; i < wants; i++) {
     want[i].arm = cv_read_u32(row);
     want[i].tokens = cv_read_u32(row);
     want[i].opponent = campaign->spec.pairs ? cv_read_u32(row) : 0;
   }
   const struct cv_plan plan = {.number = campaign->plans + 1, .wants = wants, .want = want};
-  CV_TRY(damaged_unless(cv_reader_done(row) && plan_fits(campaign, &plan)));
-  return cv_epoch_add_plan(broker, campaign, &plan);
+  enum cv_err err = damaged_unless(cv_reader_done(row) && plan_fits(campaign, &plan));
+  if (err == CV_OK) {
+    err = cv_epoch_add_plan(broker, campaign, &plan);
+  }
+  free(want);
+  return err;
 }
 
 enum cv_err cv_broker_restore_release(struct cv_broker *broker, uint32_t id, struct cv_reader *row) {
@@ -198,8 +206,14 @@ enum cv_err cv_broker_restore_standings(struct cv_broker *broker, uint32_t id, s
     standing->tokens = cv_read_u64(row);
     standing->mean = cv_read_f64(row);
     standing->radius = cv_read_f64(row);
-    CV_TRY(damaged_unless(standing->rank_class <= campaign->spec.arms && isfinite(standing->mean) &&
-                          isfinite(standing->radius) && standing->radius >= 0));
+    CV_TRY(damaged_unless(isfinite(standing->mean) && isfinite(standing->radius) && standing->radius >= 0));
+  }
+  bool has_parked = cv_reader_has_more(row);
+  for (uint32_t i = 0; i < campaign->spec.arms; i++) {
+    struct cv_standing *standing = &campaign->standing[i];
+    standing->rank_last = has_parked ? cv_read_u32(row) : 0;
+    standing->held = has_parked ? (enum cv_held)cv_read_u8(row) : CV_HELD_NO;
+    CV_TRY(damaged_unless(cv_standing_is_plausible(standing, campaign->spec.arms)));
   }
   campaign->has_standings = true;
   return damaged_unless(cv_reader_done(row));
@@ -340,8 +354,8 @@ enum cv_err cv_broker_restore_journal(struct cv_broker *broker, uint32_t id, uin
   for (uint32_t i = 0; i < entries && !bytes->failed; i++) {
     struct cv_entry entry = {.index = cv_read_u64(bytes), .worker = cv_read_u64(bytes)};
     uint32_t arm = cv_read_u32(bytes);
-    entry.arm = arm & 0xffff; /* arm and number of shown arms share 32 bits, see image.c */
-    entry.shown = (arm >> 16) + 1;
+    entry.arm = cv_entry_arm(arm);
+    entry.shown = cv_entry_shown(arm);
     entry.slot = cv_read_u32(bytes);
     if (!bytes->failed) {
       CV_TRY(replay_entry(broker, campaign, commit, &entry));
@@ -379,15 +393,21 @@ static enum cv_err check_arm(struct cv_broker_campaign *campaign, uint32_t index
 /* The arms' images agree with the releases, and every arm of the last plan is either open or released. */
 static enum cv_err check_history(const struct cv_broker_campaign *campaign) {
   uint64_t releases = 0;
-  uint32_t made[CV_ARMS_MAX] = {0};
+  uint32_t *made = calloc(campaign->spec.arms, sizeof(*made));
+  bool agree = true;
+  if (made == NULL) {
+    return CV_ERR_NOMEM;
+  }
   for (size_t i = 0; i < campaign->releases; i++) {
     const struct cv_broker_release *row = &campaign->release[i];
-    CV_TRY(damaged_unless(row->tokens <= campaign->arm[row->arm].before && row->nth == ++made[row->arm]));
+    agree = agree && row->tokens <= campaign->arm[row->arm].before && row->nth == ++made[row->arm];
     releases += row->plan == campaign->plans;
   }
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
-    CV_TRY(damaged_unless(campaign->arm[i].mechanism->releases == made[i]));
+    agree = agree && campaign->arm[i].mechanism->releases == made[i];
   }
+  free(made);
+  CV_TRY(damaged_unless(agree));
   /* The next plan comes only after all releases of the one before, so only the last plan can have open epochs. */
   const struct cv_plan *last = campaign->plans > 0 ? &campaign->plan[campaign->plans - 1] : NULL;
   return damaged_unless(releases + campaign->open_arms == (last == NULL ? 0 : last->wants));

@@ -118,7 +118,7 @@ static enum cv_err check_first_plan(const struct cv_prepared *prepared, struct c
       err = cv_fail(why, CV_ERR_INVALID,
                     "%s:%u: item \"%s\" has %llu rows in %s, but the first plan needs %u of them; expected a larger "
                     "epsilon, fewer items or replacement: true",
-                    prepared->file.path, items->line, prepared->name[want->arm].text, (unsigned long long)rows,
+                    prepared->file.path, items->line, prepared->name[want->arm], (unsigned long long)rows,
                     items->csv.file, want->tokens);
     }
   }

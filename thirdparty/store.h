@@ -15,8 +15,6 @@
 #include "thirdparty/batch.h"
 
 extern const struct cv_db_schema CV_THIRDPARTY_SCHEMA;
-/* The first version of the schema with table plan_opponent. */
-enum { CV_THIRDPARTY_HAS_OPPONENTS = 3 };
 /* cv_proof_begin() for a database of this schema. */
 CV_MUST_USE enum cv_err cv_thirdparty_prove(struct cv_db *db, enum cv_proof *ret, struct cv_why *why);
 

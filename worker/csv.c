@@ -16,19 +16,19 @@
 #include "worker/records.h"
 
 struct item {
-  char name[CV_NAME_BYTES];
   bool is_number;
   double number;
   uint64_t rows;
   uint64_t next; /* second pass: index of the item's next row */
   uint32_t arm;
   UT_hash_handle hh;
+  char name[];
 };
 
 struct person {
-  char name[CV_NAME_BYTES];
   uint64_t rows, next;
   UT_hash_handle hh;
+  char name[];
 };
 
 struct reading {
@@ -95,21 +95,22 @@ static enum cv_err next_row(struct reading *reading, bool *ret_end, const char *
 }
 
 static enum cv_err add_item(struct reading *reading, const char *name, struct item **ret, struct cv_why *why) {
-  if (!cv_name_is_valid(name)) {
+  if (!cv_name_is_item(name)) {
     return cv_fail(why, CV_ERR_INVALID,
                    "%s:%llu: %s \"%s\" is not a valid name; expected 1 to %d bytes of printable UTF-8", LINE(reading),
-                   reading->ask->item_column, cv_text_piece(name).text, CV_NAME_BYTES - 1);
+                   reading->ask->item_column, cv_text_piece(name).text, CV_ITEM_BYTES - 1);
   }
   /* Counted while reading: a wrong column would otherwise fill the memory with one item per row first. */
   if (HASH_COUNT(reading->items) == CV_ARMS_MAX) {
     return cv_fail(why, CV_ERR_LIMIT, "%s:%llu: too many different items at \"%s\"; expected at most %d", LINE(reading),
                    cv_text_piece(name).text, CV_ARMS_MAX);
   }
-  struct item *item = calloc(1, sizeof(*item));
+  size_t bytes = strlen(name) + 1;
+  struct item *item = calloc(1, sizeof(*item) + bytes);
   if (item == NULL) {
     return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", reading->ask->path);
   }
-  (void)snprintf(item->name, sizeof(item->name), "%s", name);
+  memcpy(item->name, name, bytes);
   item->is_number = cv_records_number(name, &item->number);
   if (CV_TABLE_ADD_TEXT(reading->items, name, item) != CV_OK) {
     free(item);
@@ -120,7 +121,7 @@ static enum cv_err add_item(struct reading *reading, const char *name, struct it
 }
 
 static bool is_person(const char *name) {
-  return cv_name_is_valid(name) && name[0] != ' ' && name[strlen(name) - 1] != ' ';
+  return cv_name_is_item(name) && name[0] != ' ' && name[strlen(name) - 1] != ' ';
 }
 
 /* Counts a row of the current record's person. */
@@ -135,14 +136,15 @@ static enum cv_err count_person(struct reading *reading, struct cv_why *why) {
                : cv_fail(why, CV_ERR_INVALID,
                          "%s:%llu: %s \"%s\" is not a valid name; expected 1 to %d bytes of printable UTF-8 without a "
                          "blank at either end",
-                         LINE(reading), reading->ask->worker_column, cv_text_piece(name).text, CV_NAME_BYTES - 1);
+                         LINE(reading), reading->ask->worker_column, cv_text_piece(name).text, CV_ITEM_BYTES - 1);
   }
   if (person == NULL) {
-    person = calloc(1, sizeof(*person));
+    size_t bytes = strlen(name) + 1;
+    person = calloc(1, sizeof(*person) + bytes);
     if (person == NULL) {
       return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", reading->ask->path);
     }
-    (void)snprintf(person->name, sizeof(person->name), "%s", name);
+    memcpy(person->name, name, bytes);
     if (CV_TABLE_ADD_TEXT(reading->persons, name, person) != CV_OK) {
       free(person);
       return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", reading->ask->path);
@@ -242,23 +244,24 @@ static enum cv_err lay_out(struct reading *reading, struct cv_csv_data *data, st
   CV_TRY(choose_scale(reading, data, why));
   sort_items(reading);
   data->items = arms;
-  data->name = calloc(arms, sizeof(*data->name));
   data->rows = (struct cv_rows){.arms = arms,
                                 .start = calloc(arms + 1, sizeof(*data->rows.start)),
                                 .value = calloc(reading->rows, sizeof(*data->rows.value))};
-  if (data->name == NULL || data->rows.start == NULL || data->rows.value == NULL ||
-      lay_out_persons(reading, &data->persons) != CV_OK) {
+  if (data->rows.start == NULL || data->rows.value == NULL || lay_out_persons(reading, &data->persons) != CV_OK) {
     return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory for %llu rows", reading->ask->path,
                    (unsigned long long)reading->rows);
   }
+  struct cv_names names = {0};
   uint32_t arm = 0;
   for (struct item *item = reading->items; item != NULL; item = item->hh.next, arm++) {
-    memcpy(data->name[arm].text, item->name, sizeof(item->name));
+    cv_names_add(&names, item->name);
     item->arm = arm;
     item->next = data->rows.start[arm];
     data->rows.start[arm + 1] = item->next + item->rows;
   }
-  return CV_OK;
+  enum cv_err err = cv_names_take(&names, &data->name);
+  cv_names_fini(&names);
+  return err == CV_OK ? err : cv_fail(why, err, "%s: out of memory", reading->ask->path);
 }
 
 static enum cv_err put_person(struct reading *reading, struct cv_persons *persons, uint32_t arm, uint32_t value,

@@ -31,7 +31,7 @@ struct cv_csv_data {
   uint32_t items;
   /* Item i is arm i. Sorted by number if every name is a number, else by bytes, so that every reader numbers the arms
    * alike, in whatever order the rows come. */
-  struct cv_label *name;
+  const char **name;         /* names.h; owned */
   struct cv_rows rows;       /* an arm's rows in the file's order; 4 bytes a row */
   struct cv_persons persons; /* with a worker column: another 8 bytes a row */
   double low, high;          /* the applied scale */
@@ -39,7 +39,7 @@ struct cv_csv_data {
 
 /*
  * Reads the file; the caller frees *ret with cv_csv_fini(). Rows with the same worker name, byte by byte, belong to one
- * person; a name is 1 to 63 bytes of printable UTF-8 without a blank at either end. CV_ERR_IO, CV_ERR_INVALID,
+ * person; a name is 1 to 255 bytes of printable UTF-8 without a blank at either end. CV_ERR_IO, CV_ERR_INVALID,
  * CV_ERR_LIMIT (more than CV_ARMS_MAX items or CV_PERSONS_MAX persons, a field too long) or CV_ERR_NOMEM.
  */
 CV_MUST_USE enum cv_err cv_csv_read(const struct cv_csv_ask *ask, struct cv_csv_data *ret, struct cv_why *why);

@@ -88,9 +88,8 @@ static enum cv_err fill_model(struct cv_score_source *source, const struct cv_it
   uint32_t count = source->items;
   double *mean = calloc(count, sizeof(*mean));
   struct cv_quality_item *item = calloc(count, sizeof(*item));
-  source->name = calloc(count, sizeof(*source->name));
   enum cv_err err = CV_OK;
-  if (mean == NULL || item == NULL || source->name == NULL) {
+  if (mean == NULL || item == NULL) {
     err = cv_fail(why, CV_ERR_NOMEM, "out of memory for %u items", count);
   } else {
     fill_items(items, seed, mean, count, item);
@@ -106,6 +105,22 @@ static enum cv_err fill_model(struct cv_score_source *source, const struct cv_it
   return err;
 }
 
+/* `given`: the names, if they are not those of the section; else NULL. */
+static enum cv_err name_all(struct cv_score_source *source, const struct cv_items *items, const char *const *given,
+                            struct cv_why *why) {
+  struct cv_names names = {0};
+  for (uint32_t i = 0; i < source->items; i++) {
+    if (given != NULL) {
+      cv_names_add(&names, given[i]);
+    } else {
+      cv_items_name(items, i, &names);
+    }
+  }
+  enum cv_err err = cv_names_take(&names, &source->name);
+  cv_names_fini(&names);
+  return err == CV_OK ? err : cv_fail(why, err, "out of memory for %u items", source->items);
+}
+
 static enum cv_err make_model(struct cv_score_source *source, const struct cv_campaign_file *campaign, uint64_t seed,
                               struct cv_why *why) {
   const struct cv_items *items = &campaign->items;
@@ -118,12 +133,8 @@ static enum cv_err make_model(struct cv_score_source *source, const struct cv_ca
   }
   source->items = is_taxi ? taxis->drivers : cv_items_count(items);
   enum cv_err err = fill_model(source, items, seed, taxis, why);
-  for (uint32_t i = 0; i < source->items && err == CV_OK; i++) {
-    if (is_taxi) {
-      source->name[i] = taxis->name[i];
-    } else {
-      cv_items_name(items, i, &source->name[i]);
-    }
+  if (err == CV_OK) {
+    err = name_all(source, items, is_taxi ? taxis->name : NULL, why);
   }
   cv_taxis_fini(&read);
   if (err != CV_OK) {
@@ -150,13 +161,7 @@ static enum cv_err make_adversary(struct cv_score_source *source, const struct c
                    campaign->items.line, (unsigned long long)rounds, CV_ROUNDS_MAX);
   }
   source->items = items->count;
-  source->name = calloc(items->count, sizeof(*source->name));
-  if (source->name == NULL) {
-    return cv_fail(why, CV_ERR_NOMEM, "out of memory for %u items", items->count);
-  }
-  for (uint32_t i = 0; i < items->count; i++) {
-    cv_items_name(&campaign->items, i, &source->name[i]);
-  }
+  CV_TRY(name_all(source, &campaign->items, NULL, why));
   return cv_quality_new_adversary(&adversary, &source->quality, why);
 }
 
@@ -174,7 +179,7 @@ static enum cv_err check_rounds(const struct cv_campaign_file *campaign, const s
           why, CV_ERR_INVALID,
           "%s:%u: item \"%s\" has %llu rows in %s, but a round needs tokens_per_round = %.10g of them; expected "
           "a smaller round or replacement: true",
-          campaign->path, campaign->items.line, data->name[i].text, (unsigned long long)rows, campaign->items.csv.file,
+          campaign->path, campaign->items.line, data->name[i], (unsigned long long)rows, campaign->items.csv.file,
           round->number);
     }
   }

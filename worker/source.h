@@ -18,7 +18,7 @@
 struct cv_score_source {
   struct cv_quality *quality; /* cv_quality_truth() is the truth */
   uint32_t items;             /* item i is arm i */
-  struct cv_label *name;      /* `items` of them */
+  const char **name;          /* `items` of them (names.h), owned */
   /* Ids and costs of workers for hire, `items` each; NULL if the items are not for hire. */
   uint64_t *worker, *cost_micro;
   struct cv_persons persons; /* the rows by person, for a data file with a worker column; else empty */

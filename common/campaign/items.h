@@ -19,7 +19,6 @@ struct cv_items_law {
 
 /* One item with a quality of its own. */
 struct cv_item {
-  char name[CV_NAME_BYTES];
   double mean;
   double spread;           /* as in the law; the section's unless the item has its own */
   uint64_t id, cost_micro; /* of a worker that can be hired */
@@ -38,6 +37,7 @@ struct cv_items_given {
   struct cv_items_law law;
   uint32_t count;
   struct cv_item *item; /* owned */
+  const char **name;    /* of each (names.h), owned; NULL: numbered, as cv_items_name() says */
 };
 
 struct cv_items_csv {
@@ -99,8 +99,8 @@ uint32_t cv_items_count(const struct cv_items *items);
 const char *cv_items_file(const struct cv_items *items);
 /* The law of the scores; NULL if they are rows of a file or an adversary's gains. */
 const struct cv_items_law *cv_items_law(const struct cv_items *items);
-/* The name of a synthetic or given item: "item 7" or "worker 7" (from 1), or the given name. */
-void cv_items_name(const struct cv_items *items, uint32_t arm, struct cv_label *ret);
+/* Adds the name of a synthetic or given item: the given one, "item 7" (counted from 1) or "worker 7" (by its id). */
+void cv_items_name(const struct cv_items *items, uint32_t arm, struct cv_names *ret);
 void cv_items_fini(struct cv_items *items);
 
 #endif

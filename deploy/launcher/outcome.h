@@ -21,7 +21,7 @@ struct cv_outcome {
   struct cv_standing *standing; /* of each arm, by number; owned */
   uint32_t *order;              /* arms in the order of display: a ranking by class, then mean, undecided arms last;
                                    others by tokens; owned */
-  struct cv_label *name;        /* of each arm; owned */
+  const char **name;            /* of each arm (names.h); owned */
   double *mean;                 /* the true means; owned; NULL: truth unknown */
   uint32_t *truth;              /* the true classes; owned; NULL: truth unknown, or not a ranking */
   uint64_t *cost_micro;         /* cost of a token of each arm; owned; NULL: workers are not paid */
@@ -42,7 +42,7 @@ struct cv_outcome {
 struct cv_outcome_known {
   enum cv_policy_kind kind;
   const struct cv_spec *spec;
-  const struct cv_label *name;
+  const char *const *name;
   const double *mean;
   const struct cv_prepared *file; /* the campaign's file, for the exposure of its data; outlives the outcome */
   bool is_seed_known;             /* `file` was prepared with the workers' seed */

@@ -18,7 +18,7 @@ static json_t *names_of_class(const struct cv_outcome *outcome, uint32_t class, 
   for (uint32_t i = 0; i < outcome->arms; i++) {
     uint32_t arm = outcome->order[i];
     if (class_of(outcome, arm, truth) == class) {
-      names = cv_json_append(names, json_string(outcome->name[arm].text));
+      names = cv_json_append(names, json_string(outcome->name[arm]));
     }
   }
   return names;
@@ -41,7 +41,7 @@ static json_t *item_tokens(const struct cv_outcome *outcome) {
   json_t *tokens = json_object();
   for (uint32_t i = 0; i < outcome->arms; i++) {
     uint32_t arm = outcome->order[i];
-    tokens = cv_json_set(tokens, outcome->name[arm].text, json_integer((json_int_t)outcome->standing[arm].tokens));
+    tokens = cv_json_set(tokens, outcome->name[arm], json_integer((json_int_t)outcome->standing[arm].tokens));
   }
   return tokens;
 }
@@ -58,7 +58,7 @@ static json_t *item_lies(const struct cv_outcome *outcome) {
   json_t *all = json_object();
   for (uint32_t i = 0; i < outcome->arms; i++) {
     uint32_t arm = outcome->order[i];
-    all = cv_json_set(all, outcome->name[arm].text, borne_json(outcome->lies.of_arm[arm]));
+    all = cv_json_set(all, outcome->name[arm], borne_json(outcome->lies.of_arm[arm]));
   }
   return all;
 }

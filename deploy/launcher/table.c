@@ -14,7 +14,7 @@ static struct cv_count_text lies_text(uint64_t lies) {
 
 static void print_row(const struct cv_outcome *outcome, uint32_t arm, int columns, FILE *to) {
   const struct cv_standing *standing = &outcome->standing[arm];
-  const char *name = outcome->name[arm].text;
+  const char *name = outcome->name[arm];
   char class[16] = "-", interval[48] = "-";
   if (standing->rank_class > 0) {
     (void)snprintf(class, sizeof(class), "%u", standing->rank_class);
@@ -43,7 +43,7 @@ static void print_undecided(const struct cv_outcome *outcome, FILE *to) {
   for (uint32_t i = 0; i < outcome->arms; i++) {
     uint32_t arm = outcome->order[i];
     if (outcome->standing[arm].rank_class == 0) {
-      (void)fprintf(to, "%s%s", at++ == 0 ? "" : ", ", outcome->name[arm].text);
+      (void)fprintf(to, "%s%s", at++ == 0 ? "" : ", ", outcome->name[arm]);
     }
   }
   (void)fprintf(to, left == 0 ? "none\n" : "\n");

@@ -115,6 +115,7 @@ static const struct cv_config_table table = {
     .about = "runs a campaign file with third-party, broker and workers on this machine and prints the result",
     .rules = rules,
     .count = CV_COUNT(rules),
+    .check = cv_launcher_check_file,
 };
 
 struct up {
@@ -175,7 +176,7 @@ static void on_signal(uv_signal_t *handle, int number) {
     stop(up, up->status);
   } else {
     cv_view_end(&up->view);
-    stop(up, cv_command_fail(&table, 1, "stopped by signal: %s", strsignal(number)));
+    stop(up, cv_command_fail(&table, 128 + number, "stopped by signal: %s", strsignal(number)));
   }
 }
 

@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
   if (cv_csv_read(&ask, &data, &why) == CV_OK) {
     CV_REQUIRE(data.items >= 1 && data.items <= CV_ARMS_MAX);
     for (uint32_t i = 0; i < data.items; i++) {
-      CV_REQUIRE(cv_name_is_valid(data.name[i].text) && data.rows.start[i] < data.rows.start[i + 1]);
+      CV_REQUIRE(cv_name_is_item(data.name[i]) && data.rows.start[i] < data.rows.start[i + 1]);
     }
     for (uint64_t i = 0; i < data.rows.start[data.items]; i++) {
       CV_REQUIRE(data.rows.value[i] <= CV_GRID);

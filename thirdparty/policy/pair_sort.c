@@ -112,10 +112,8 @@ static enum cv_err fits(const struct cv_spec *spec, struct cv_why *why) {
 static void look(const struct pair_sort *self, uint32_t i, double *low, double *high) {
   const struct arm *arm = &self->arm[i];
   const struct cv_noise noise = {.groups = arm->noises > 0, .group = {{.scale = 1, .count = arm->noises}}};
-  struct cv_noisy_sum at = {.tokens = (double)arm->met,
-                            .sum = (double)arm->won / (double)CV_GRID,
-                            .unit = self->unit,
-                            .noise = &noise};
+  struct cv_noisy_sum at = {
+      .tokens = (double)arm->met, .sum = (double)arm->won / (double)CV_GRID, .unit = self->unit, .noise = &noise};
   struct cv_noisy_sum rest = at;
   rest.sum = at.tokens - at.sum;
   const struct cv_feedback feedback = cv_local_feedback(&self->local, i);

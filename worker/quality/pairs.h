@@ -8,6 +8,9 @@
 
 #include <stdint.h>
 
+/* The most arms of a source: their Borda scores take time with the square of the number. */
+enum { CV_PAIRS_ARMS_MAX = 8192 };
+
 /* Exactly one of the two arrays is there. */
 struct cv_pairs {
   uint32_t arms;    /* at least 2 */

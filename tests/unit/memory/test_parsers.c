@@ -223,7 +223,7 @@ static void test_files(void **state) {
 
 /* Made here: no spec of the corpus has names. */
 static void spec_input(struct input *ret) {
-  static struct cv_label names[3] = {{"a"}, {"b"}, {"c"}};
+  static const char *names[3] = {"a", "b", "c"};
   const struct cv_spec spec = {.name = "test", .arms = 3, .names = names, .policy.name = "ppar", .tokens = 5};
   struct cv_buf bytes = {0};
   cv_spec_encode(&spec, &bytes);

@@ -199,8 +199,7 @@ static void what_it_cannot_do_is_refused(void **state) {
   struct cv_spec spec = make_spec(1, .1, 0), other = spec;
   other.pairs = false;
   assert_int_equal(cv_policy_fits(&other, &why), CV_ERR_INVALID);
-  assert_string_equal(why.text,
-                      "policy pair-sort needs items that are compared in pairs; expected rewards: pairs");
+  assert_string_equal(why.text, "policy pair-sort needs items that are compared in pairs; expected rewards: pairs");
   other = spec;
   play_name(&other.mechanism, "hybrid");
   assert_int_equal(cv_policy_fits(&other, &why), CV_ERR_INVALID);

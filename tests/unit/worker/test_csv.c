@@ -37,7 +37,7 @@ static void good_as(const struct cv_csv_ask *how, const char *text, size_t n, co
   assert_int_equal(read_as(&folder, how, text, n, &data, &why), CV_OK);
   assert_int_equal(data.rows.arms, data.items);
   for (uint32_t arm = 0; arm < data.items; arm++) {
-    used += (size_t)snprintf(shown + used, sizeof(shown) - used, "%s%s:", arm == 0 ? "" : " ", data.name[arm].text);
+    used += (size_t)snprintf(shown + used, sizeof(shown) - used, "%s%s:", arm == 0 ? "" : " ", data.name[arm]);
     for (uint64_t i = data.rows.start[arm]; i < data.rows.start[arm + 1]; i++) {
       used += (size_t)snprintf(shown + used, sizeof(shown) - used, "%s%lld", i == data.rows.start[arm] ? "" : ",",
                                (long long)((data.rows.value[i] * INT64_C(1000) + CV_GRID / 2) / CV_GRID));
@@ -109,7 +109,7 @@ static void test_cells_that_are_not_names(void **state) {
     (void)snprintf(text, sizeof(text), "item,score,who\na,1,bob\na,0,\"%s\"\n", bad[i]);
     (void)snprintf(
         line, sizeof(line),
-        ":3: who \"%s\" is not a valid name; expected 1 to 63 bytes of printable UTF-8 without a blank at either end",
+        ":3: who \"%s\" is not a valid name; expected 1 to 255 bytes of printable UTF-8 without a blank at either end",
         i == 4 ? "a?b" : bad[i]);
     bad_as(&persons, text, strlen(text), CV_ERR_INVALID, line);
   }
@@ -179,9 +179,9 @@ static void test_bad_rows(void **state) {
   bad("item,score\na,1 2\n", ":2: score \"1 2\" is not a number");
   bad("item,score\na,1-1\n", ":2: score \"1-1\" is not a number");
   bad("item,score\na,1.5\n", ":2: score 1.5 is outside 0..1, the campaign's scale");
-  bad("item,score\n,1\n", ":2: item \"\" is not a valid name; expected 1 to 63 bytes of printable UTF-8");
-  bad("item,score\n\"a\nb\",1\n", ":2: item \"a?b\" is not a valid name; expected 1 to 63 bytes of printable UTF-8");
-  bad("item,score\n\xff,1\n", ":2: item \"?\" is not a valid name; expected 1 to 63 bytes of printable UTF-8");
+  bad("item,score\n,1\n", ":2: item \"\" is not a valid name; expected 1 to 255 bytes of printable UTF-8");
+  bad("item,score\n\"a\nb\",1\n", ":2: item \"a?b\" is not a valid name; expected 1 to 255 bytes of printable UTF-8");
+  bad("item,score\n\xff,1\n", ":2: item \"?\" is not a valid name; expected 1 to 255 bytes of printable UTF-8");
   /* lines are those of the file, not records */
   bad("item,score\n\"a, 1\",1\n\n\"b\",\"0\n\"\nc,x\n", ":4: score \"0?\" is not a number");
 }
@@ -212,7 +212,7 @@ static void test_sizes_are_bounded(void **state) {
     used += snprintf(text + used, sizeof(text) - (size_t)used, "%d,%d\n", i, i % 2);
   }
   bad_as(&plain, text, (size_t)used, CV_ERR_LIMIT,
-         ":4098: too many different items at \"4096\"; expected at most 4096");
+         ":131074: too many different items at \"131072\"; expected at most 131072");
 }
 
 static void test_what_is_not_a_file(void **state) {
