@@ -5,6 +5,7 @@
 
 #include "common/base/grid.h"
 #include "worker/csv.h"
+#include "worker/duels.h"
 #include "worker/taxi.h"
 
 /* Draws a worker's mean and spread as in Zhao et al. (2020, section 5.1). Returns the position of its cost between the
@@ -215,13 +216,35 @@ static enum cv_err make_rows(struct cv_score_source *source, const struct cv_cam
   return err;
 }
 
+static enum cv_err make_duels(struct cv_score_source *source, const struct cv_items_csv *items, uint64_t seed,
+                              struct cv_why *why) {
+  const struct cv_duels_ask ask = {.path = items->file,
+                                   .item_column = items->item_column,
+                                   .versus_column = items->versus_column,
+                                   .score_column = items->score_column,
+                                   .delimiter = items->delimiter,
+                                   .low = items->has_scale ? items->scale_low : 0,
+                                   .high = items->has_scale ? items->scale_high : 1};
+  struct cv_duels duels;
+  CV_TRY(cv_duels_read(&ask, &duels, why));
+  enum cv_err err = cv_quality_new_pairs(&duels.pairs, seed, &source->quality, why);
+  if (err == CV_OK) {
+    source->items = duels.items;
+    source->name = duels.name;
+    duels.name = NULL; /* the source's from here on */
+  }
+  cv_duels_fini(&duels);
+  return err;
+}
+
 enum cv_err cv_score_source_init(struct cv_score_source *ret, const struct cv_campaign_file *campaign, uint64_t seed,
                                  struct cv_why *why) {
   struct cv_score_source source = {0};
   enum cv_err err = CV_ERR_INVALID;
   switch (campaign->items.source) {
     case CV_SOURCE_CSV:
-      err = make_rows(&source, campaign, seed, why);
+      err = cv_items_are_pairs(&campaign->items) ? make_duels(&source, &campaign->items.csv, seed, why)
+                                                 : make_rows(&source, campaign, seed, why);
       break;
     case CV_SOURCE_ADVERSARY:
       err = make_adversary(&source, campaign, seed, why);

@@ -33,7 +33,7 @@ struct form {
   int source, rewards, delimiter, adversary;
   double mean, variance, spread, distance, step;
   uint64_t count, seed, best, rounds, memory;
-  char *path, *item, *score, *name, *worker;
+  char *path, *item, *versus, *score, *name, *worker;
   bool replacement;
   uint64_t first_worker;
 };
@@ -65,6 +65,12 @@ static const struct cv_config_rule csv_rules[] = {
      .required = true,
      .example = "item_id",
      .help = "the column with an item's name"},
+    {.key = "versus",
+     .type = CV_CONFIG_TEXT,
+     .offset = FIELD(versus),
+     .example = "opponent",
+     .help = "the column with the item that this one was compared with; then a score of 1 says that the item won, 0 "
+             "that it lost"},
     {.key = "score",
      .type = CV_CONFIG_TEXT,
      .offset = FIELD(score),
@@ -243,6 +249,7 @@ const struct cv_campaign_section cv_items_sections[] = {
 static void form_fini(struct form *form) {
   free(form->path);
   free(form->item);
+  free(form->versus);
   free(form->score);
   free(form->name);
   free(form->worker);
@@ -325,6 +332,28 @@ static enum cv_err take_persons(struct cv_yaml *yaml, const yaml_node_t *mapping
   return CV_OK;
 }
 
+/* Rows of comparisons: a token is drawn from those of two items, and no person is known who gave it. */
+static enum cv_err take_versus(struct cv_yaml *yaml, const yaml_node_t *mapping, const struct form *form,
+                               struct cv_items_csv *ret, struct cv_why *why) {
+  struct cv_yaml_pair versus = cv_yaml_find(yaml, mapping, "versus"), worker = cv_yaml_find(yaml, mapping, "worker");
+  if (versus.key == NULL) {
+    return CV_OK;
+  }
+  CV_TRY(take_name(yaml, mapping, "items", "versus", form->versus, ret->versus_column, why));
+  if (strcmp(form->versus, form->item) == 0 || strcmp(form->versus, form->score) == 0) {
+    return cv_yaml_fail(yaml, versus.value, why,
+                        "items.versus is the column of the %s; expected one that names opponents",
+                        strcmp(form->versus, form->item) == 0 ? "items" : "scores");
+  }
+  if (worker.key != NULL) {
+    return cv_yaml_fail(yaml, worker.key, why, "items.worker with items.versus; expected no persons with comparisons");
+  }
+  return form->replacement ? CV_OK
+                           : cv_yaml_fail(yaml, versus.key, why,
+                                          "items.versus without replacement; expected replacement: true, since an "
+                                          "answer may draw any row of its two items");
+}
+
 static bool ends_with(const char *text, const char *end) {
   size_t n = strlen(text), m = strlen(end);
   return n >= m && strcmp(text + n - m, end) == 0;
@@ -340,6 +369,7 @@ static enum cv_err load_csv(struct cv_yaml *yaml, const yaml_node_t *mapping, st
   CV_TRY(take_name(yaml, mapping, "items", "item", form->item, ret->item_column, why));
   CV_TRY(take_name(yaml, mapping, "items", "score", form->score, ret->score_column, why));
   CV_TRY(take_scale(yaml, mapping, ret, why));
+  CV_TRY(take_versus(yaml, mapping, form, ret, why));
   CV_TRY(take_persons(yaml, mapping, form, ret, why));
   bool is_tab =
       form->delimiter < 0 ? ends_with(form->path, ".tsv") || ends_with(form->path, ".tab") : form->delimiter == 1;

@@ -45,11 +45,27 @@ static const uint32_t NOBODY = UINT32_MAX;
 static const double FIRST_GROWTH = 1.5, LEAST_GROWTH = 1.2, MOST_GROWTH = 2;
 
 static const struct cv_param_rule rules[] = {
-    {.key = "alpha", .low = 0, .high = 0, .fallback = 0},
+    {.key = "alpha", .low = 0, .high = 0, .fallback = 0, .help = "rank span: 0, the only value, ranks fully"},
     /* The lower end prevents underflow of the level. */
-    {.key = "delta", .low = 1e-100, .high = 1, .high_open = true, .fallback = 0.1},
-    {.key = "tie", .low = 0, .high = .5, .fallback = .05},
-    {.key = "tokens_per_round", .low = 1, .high = CV_PLAN_TOKENS_MAX, .whole = true, .fallback = 20},
+    {.key = "delta",
+     .low = 1e-100,
+     .high = 1,
+     .high_open = true,
+     .fallback = 0.1,
+     .help = "largest probability that two items are in the wrong order"},
+    {.key = "tie",
+     .low = 0,
+     .high = .5,
+     .fallback = .05,
+     .help =
+         "an item that beats the one it is compared with as often as 1/2, give or take this, shares its class; with 0 "
+         "the policy does not end if items tie"},
+    {.key = "tokens_per_round",
+     .low = 1,
+     .high = CV_PLAN_TOKENS_MAX,
+     .whole = true,
+     .fallback = 20,
+     .help = "the fewest tokens of an item that a plan asks for"},
 };
 
 /* How an item stands to its pivot. */
@@ -464,6 +480,7 @@ static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
 
 const struct cv_policy_class cv_policy_pair_sort = {
     .name = "pair-sort",
+    .about = "sorts items that are compared in pairs, from a fraction of the tokens",
     .kind = CV_POLICY_RANKING,
     .duels = true,
     .rules = rules,

@@ -15,6 +15,7 @@ enum { CV_PAIRS_ARMS_MAX = 8192 };
 struct cv_pairs {
   uint32_t arms;    /* at least 2 */
   double *strength; /* `arms` of them, each at least 0; owned */
+  uint64_t rows;    /* of the data file that `chance` is the mean of; 0: none */
   double *chance;   /* [arm][opponent], in [0,1], chance[a][b] = 1 - chance[b][a]; owned */
 };
 

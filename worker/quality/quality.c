@@ -121,10 +121,11 @@ enum cv_err cv_quality_new_adversary(const struct cv_adversary *adversary, struc
 enum cv_err cv_quality_new_pairs(struct cv_pairs *pairs, uint64_t seed, struct cv_quality **ret, struct cv_why *why) {
   struct cv_quality *quality = calloc(1, sizeof(*quality));
   struct cv_quality_item *item = calloc(pairs->arms > 0 ? pairs->arms : 1, sizeof(*item));
-  if (quality == NULL || item == NULL || pairs->arms < 2) {
+  if (quality == NULL || item == NULL || pairs->arms < 2 || pairs->arms > CV_PAIRS_ARMS_MAX) {
     enum cv_err err = quality == NULL || item == NULL
                           ? cv_fail(why, CV_ERR_NOMEM, "out of memory for %u items", pairs->arms)
-                          : cv_fail(why, CV_ERR_INVALID, "1 item; expected at least 2, to be compared");
+                          : cv_fail(why, CV_ERR_INVALID, "%u items are compared in pairs; expected 2 to %d",
+                                    pairs->arms, CV_PAIRS_ARMS_MAX);
     cv_pairs_fini(pairs);
     free(quality);
     free(item);

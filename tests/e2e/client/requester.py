@@ -23,10 +23,11 @@ def choice(message, name, **params):
 
 # mechanism and privatizer: a name, or (name, {parameter: value})
 def spec(arms, name="test", policy="ppar", policy_params=None, mechanism="hybrid", privatizer="none", epsilon=1.0,
-         tokens=50_000_000, tokens_per_worker=1, trusted=False, deadline_ms=0, idle_ms=0, names=(), edges=()):
+         tokens=50_000_000, tokens_per_worker=1, trusted=False, deadline_ms=0, idle_ms=0, names=(), edges=(),
+         pairs=False):
     message = schema("base").Spec(name=name, arms=arms, names=names, epsilon_micro=round(epsilon * 1e6),
                                   tokens_per_worker=tokens_per_worker, thirdparty_trusted=trusted, tokens=tokens,
-                                  deadline_ms=deadline_ms, idle_ms=idle_ms)
+                                  deadline_ms=deadline_ms, idle_ms=idle_ms, pairs=pairs)
     message.edges.extend(arm for edge in edges for arm in edge)
     choice(message.policy, policy, **(policy_params or {}))
     for field, chosen in ((message.mechanism, mechanism), (message.privatizer, privatizer)):
