@@ -199,7 +199,7 @@ FILE = "items: {source: csv, path: duels.csv, item: a, versus: b, score: won, re
 def compare(folder, rows, section=FILE, header="a,b,won"):
     (folder / "duels.csv").write_text("\n".join([header, *rows, ""]))
     (folder / "campaign.yaml").write_text(f"campaign: duels\n{section}\npolicy: {{name: ppar-kl, alpha: 0.05}}\n"
-                                          "privacy: {mechanism: segments, epsilon: 1}\n")
+                                          "privacy: {mechanism: segments, epsilon: 1}\nlimits: {tokens: 50000}\n")
     return crowdveil("up", "campaign.yaml", "--json", cwd=folder)
 
 

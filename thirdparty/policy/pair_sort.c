@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pair-sort: the whole order of items that are compared in pairs, by duels: each token compares its arm with an opponent
- * that the plan names. With probability 1 - delta at least, of two items in different classes the one in the earlier
+ * pair-sort: the whole order of items that are compared in pairs, by duels: each token compares its arm with an
+ * opponent that the plan names. With probability 1 - delta at least, of two items in different classes the one in the earlier
  * class beats the other with probability 1/2 - tie at least; with `tie` 0 the order is the true one. docs/beyond.md has
  * the proof, and what it assumes: strong stochastic transitivity. Then the order is that of the Borda scores, too.
  *
  * Parameters:
  *   alpha             0, the only value: the order is that of a ranking with rank span 0
  *   delta             error probability, in (0,1); default 0.1
- *   tie               an item that is shown to beat its pivot with probability 1/2 - tie to 1/2 + tie shares its class,
- *                     in [0, 1/2]; default 0.05. With 0 the policy does not end if items tie
+ *   tie               an item that is shown to beat its pivot with probability 1/2 - tie to 1/2 + tie shares its
+ *                     class, in [0, 1/2]; default 0.05. With 0 the policy does not end if items tie
  *   tokens_per_round  the fewest tokens of an arm that a plan asks for, so that no release sums fewer; default 20
  *
  * Quicksort: the items of a part, which is a range of places in the order, are all compared with one of them, the pivot,
@@ -21,10 +21,10 @@
  * the K(K-1)/2 pairs that can ever meet. The duel's sum is the difference of an arm's releases, each of which adds the
  * sum of one plan and one noise of its own.
  *
- * Lengths: a duel's first release has 1.5 times the fewest tokens that could decide it, which is a duel always won; then
- * it has as many as would decide it at its present share of wins, between 1.2 and 2 times those that it has.
+ * Lengths: a duel's first release has 1.5 times the fewest tokens that could decide it, which is a duel always won;
+ * then it has as many as would decide it at its present share of wins, between 1.2 and 2 times those that it has.
  *
- * A step costs O(K^2) at most and a release some microseconds.
+ * A step costs O(K log K) and a release some microseconds.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -85,6 +85,12 @@ struct arm {
   double low, high;    /* of the probability to beat the rival; of the rival before, until the duel has a release */
 };
 
+/* An arm of a part whose median is looked for. */
+struct candidate {
+  double estimate;
+  uint32_t turn, arm;
+};
+
 struct pair_sort {
   struct cv_policy policy;
   double level, tie;
@@ -93,6 +99,8 @@ struct pair_sort {
   double unit; /* of noise, in scores; 0: none */
   struct cv_local local;
   struct cv_mixture mixture;
+  uint32_t *order;             /* arms by their parts, and in a part by number; owned */
+  struct candidate *candidate; /* scratch, `arms` of them; owned */
   struct arm arm[];
 };
 
@@ -190,9 +198,16 @@ static uint32_t next_length(const struct pair_sort *self, uint32_t i) {
 
 static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret) {
   struct pair_sort *self = calloc(1, sizeof(*self) + spec->arms * sizeof(self->arm[0]));
-  if (self == NULL) {
+  uint32_t *order = calloc(spec->arms, sizeof(*order));
+  struct candidate *candidate = calloc(spec->arms, sizeof(*candidate));
+  if (self == NULL || order == NULL || candidate == NULL) {
+    free(self);
+    free(order);
+    free(candidate);
     return CV_ERR_NOMEM;
   }
+  self->order = order;
+  self->candidate = candidate;
   const struct cv_params *params = &spec->policy.params;
   CV_REQUIRE(cv_local_init(&spec->privatizer, spec->arms, &self->local, NULL) == CV_OK);
   self->policy.class = &cv_policy_pair_sort;
@@ -205,6 +220,7 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
   cv_mixture_init(self->unit, &self->mixture);
   for (uint32_t i = 0; i < spec->arms; i++) {
     self->arm[i] = (struct arm){.size = spec->arms, .rival = NOBODY, .high = 1};
+    order[i] = i;
   }
   self->first = first_length(self);
   *ret = &self->policy;
@@ -212,6 +228,8 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
 }
 
 static void destroy(struct cv_policy *policy) {
+  free(of(policy)->order);
+  free(of(policy)->candidate);
   free(policy);
 }
 
@@ -239,17 +257,14 @@ static void apply(struct cv_policy *policy, const struct cv_release *release) {
 
 /* ---- parts ---- */
 
-static bool is_in(const struct arm *arm, uint32_t from) {
-  return arm->from == from && !arm->is_placed;
+static struct arm *at_place(struct pair_sort *self, uint32_t place) {
+  return &self->arm[self->order[place]];
 }
 
-/* Puts the arms of a part that are on one side into a part of their own, at these places. */
-static void move_part(struct pair_sort *self, uint32_t part, enum side side, uint32_t from, uint32_t size) {
-  for (uint32_t i = 0; i < self->arms; i++) {
-    struct arm *arm = &self->arm[i];
-    if (!is_in(arm, part) || arm->side != side) {
-      continue;
-    }
+/* Makes these places a part of their own, or one class. */
+static void make_part(struct pair_sort *self, uint32_t from, uint32_t size, enum side side) {
+  for (uint32_t place = from; place < from + size; place++) {
+    struct arm *arm = at_place(self, place);
     arm->from = from;
     arm->size = size;
     arm->is_placed = side == TIED || size == 1;
@@ -264,65 +279,76 @@ static void move_part(struct pair_sort *self, uint32_t part, enum side side, uin
 }
 
 /* Splits a part all of whose duels are decided. The pivot is on the tied side. */
-static void split(struct pair_sort *self, uint32_t part, const uint32_t count[BELOW + 1]) {
-  /* From below: a part that is moved keeps out of the range of those still to be moved. */
-  move_part(self, part, BELOW, part + count[ABOVE] + count[TIED], count[BELOW]);
-  move_part(self, part, TIED, part + count[ABOVE], count[TIED]);
-  move_part(self, part, ABOVE, part, count[ABOVE]);
-}
-
-static void set_rivals(struct pair_sort *self, uint32_t part, uint32_t pivot) {
-  for (uint32_t i = 0; i < self->arms; i++) {
-    if (is_in(&self->arm[i], part)) {
-      self->arm[i].rival = pivot;
-      self->arm[i].side = i == pivot ? TIED : OPEN;
+static void split(struct pair_sort *self, uint32_t from, uint32_t size) {
+  static const enum side sides[] = {ABOVE, TIED, BELOW};
+  uint32_t n = 0, count[CV_COUNT(sides)] = {0};
+  for (size_t s = 0; s < CV_COUNT(sides); s++) {
+    for (uint32_t place = from; place < from + size; place++) {
+      if (at_place(self, place)->side == sides[s]) {
+        self->candidate[n++].arm = self->order[place];
+        count[s]++;
+      }
     }
   }
+  for (uint32_t i = 0; i < n; i++) {
+    self->order[from + i] = self->candidate[i].arm;
+  }
+  for (size_t s = 0; s < CV_COUNT(sides); s++) {
+    make_part(self, from, count[s], sides[s]);
+    from += count[s];
+  }
 }
 
-static double estimate(const struct arm *arm) {
-  return arm->low + arm->high;
+/* Decides the duels of a part, and splits it if none is open. */
+static bool is_split(struct pair_sort *self, uint32_t from, uint32_t size) {
+  uint32_t open = 0;
+  for (uint32_t place = from; place < from + size; place++) {
+    struct arm *arm = at_place(self, place);
+    arm->side = arm->side == OPEN && arm->met > 0 ? side_of(self, arm->low, arm->high) : arm->side;
+    open += arm->side == OPEN;
+  }
+  if (open == 0) {
+    split(self, from, size);
+  }
+  return open == 0;
 }
 
-/* The median of a part by the duels before, where arms that look alike come in the order of their numbers from `first`
- * on. */
-static uint32_t median_of(const struct pair_sort *self, uint32_t part, uint32_t size, uint32_t first) {
-  for (uint32_t i = 0; i < self->arms; i++) {
-    const struct arm *arm = &self->arm[i];
-    uint32_t above = 0;
-    for (uint32_t j = 0; is_in(arm, part) && j < self->arms; j++) {
-      double difference = estimate(&self->arm[j]) - estimate(arm);
-      bool comes_first = (j + self->arms - first) % self->arms < (i + self->arms - first) % self->arms;
-      above += is_in(&self->arm[j], part) && (difference > 0 || (difference == 0 && comes_first));
-    }
-    if (is_in(arm, part) && above == size / 2) {
-      return i;
-    }
-  }
-  return NOBODY; /* of an empty part */
+static int by_estimate(const void *a, const void *b) {
+  const struct candidate *left = a, *right = b;
+  return left->estimate > right->estimate   ? -1
+         : left->estimate < right->estimate ? 1
+                                            : (left->turn > right->turn) - (left->turn < right->turn);
 }
 
-/* Decides the duels of a part, and splits it or chooses its pivot where that is due. True if it was split. */
-static bool advance(struct pair_sort *self, uint32_t part, uint32_t first) {
-  uint32_t count[BELOW + 1] = {0}, size = 0, rival = NOBODY;
-  for (uint32_t i = 0; i < self->arms; i++) {
-    struct arm *arm = &self->arm[i];
-    if (is_in(arm, part)) {
-      arm->side = arm->side == OPEN && arm->met > 0 ? side_of(self, arm->low, arm->high) : arm->side;
-      count[arm->side]++;
-      rival = arm->rival;
-      size++;
+/* Compares all of a part with its median by the duels before. Arms that look alike come in the order of their numbers
+ * from `first` on. */
+static void choose_pivot(struct pair_sort *self, uint32_t from, uint32_t size, uint32_t first) {
+  for (uint32_t i = 0; i < size; i++) {
+    const struct arm *arm = at_place(self, from + i);
+    uint32_t number = self->order[from + i];
+    self->candidate[i] = (struct candidate){
+        .estimate = arm->low + arm->high, .turn = (number + self->arms - first) % self->arms, .arm = number};
+  }
+  qsort(self->candidate, size, sizeof(self->candidate[0]), by_estimate);
+  uint32_t pivot = self->candidate[size / 2].arm;
+  for (uint32_t place = from; place < from + size; place++) {
+    at_place(self, place)->rival = pivot;
+  }
+  self->arm[pivot].side = TIED;
+}
+
+/* Goes on in every part as far as the releases allow. */
+static void advance(struct pair_sort *self, uint32_t first) {
+  for (uint32_t place = 0; place < self->arms;) {
+    const struct arm *head = at_place(self, place);
+    if (!head->is_placed && head->rival != NOBODY && is_split(self, place, head->size)) {
+      continue; /* with the first of its parts */
     }
+    if (!head->is_placed && head->rival == NOBODY) {
+      choose_pivot(self, place, head->size, first);
+    }
+    place += head->size;
   }
-  if (size > 0 && rival == NOBODY) {
-    set_rivals(self, part, median_of(self, part, size, first));
-    return false;
-  }
-  bool is_split = size > 0 && count[OPEN] == 0;
-  if (is_split) {
-    split(self, part, count);
-  }
-  return is_split;
 }
 
 /* ---- plans ---- */
@@ -336,30 +362,30 @@ static void standing(const struct cv_policy *policy, uint32_t i, struct cv_stand
                               .radius = (arm->high - arm->low) / 2};
 }
 
+static void settle(struct pair_sort *self, uint32_t i, uint32_t rank_class, struct cv_policy_step *step) {
+  struct cv_standing at;
+  self->arm[i].rank_class = rank_class;
+  standing(&self->policy, i, &at);
+  step->decision[step->decisions++] = (struct cv_decision){.kind = CV_DECISION_SETTLE,
+                                                           .arm = i,
+                                                           .rank_class = rank_class,
+                                                           .tokens = at.tokens,
+                                                           .mean = at.mean,
+                                                           .radius = at.radius,
+                                                           .reference = .5};
+}
+
 /* Numbers the classes from the top, down to the first part that is not placed. True if there is none. */
 static bool number_classes(struct pair_sort *self, struct cv_policy_step *step) {
-  uint32_t next = 0, rank_class = 1;
-  for (uint32_t place = 0; place < self->arms; place = next, rank_class++) {
-    for (uint32_t i = 0; i < self->arms; i++) {
-      struct arm *arm = &self->arm[i];
-      if (arm->from != place) {
-        continue;
-      }
-      if (!arm->is_placed) {
-        return false;
-      }
-      next = place + arm->size;
-      if (arm->rank_class == 0) {
-        struct cv_standing at;
-        arm->rank_class = rank_class;
-        standing(&self->policy, i, &at);
-        step->decision[step->decisions++] = (struct cv_decision){.kind = CV_DECISION_SETTLE,
-                                                                 .arm = i,
-                                                                 .rank_class = rank_class,
-                                                                 .tokens = at.tokens,
-                                                                 .mean = at.mean,
-                                                                 .radius = at.radius,
-                                                                 .reference = .5};
+  uint32_t rank_class = 1, size;
+  for (uint32_t from = 0; from < self->arms; from += size, rank_class++) {
+    if (!at_place(self, from)->is_placed) {
+      return false;
+    }
+    size = at_place(self, from)->size;
+    for (uint32_t place = from; place < from + size; place++) {
+      if (at_place(self, place)->rank_class == 0) {
+        settle(self, self->order[place], rank_class, step);
       }
     }
   }
@@ -371,13 +397,7 @@ static enum cv_err make_step(struct cv_policy *policy, uint64_t number, struct c
   struct cv_rng_seeded rng;
   CV_TRY(cv_policy_step_reserve(step, self->arms, self->arms));
   cv_rng_seeded_init(&rng, self->seed, CV_RNG_POLICY, number, 0);
-  uint32_t first = (uint32_t)cv_rng_below(&rng.rng, self->arms);
-  /* A split makes a part at the same place and one further down, which have no pivot yet. */
-  for (uint32_t part = 0; part < self->arms; part++) {
-    if (advance(self, part, first)) {
-      (void)advance(self, part, first);
-    }
-  }
+  advance(self, (uint32_t)cv_rng_below(&rng.rng, self->arms));
   step->done = number_classes(self, step);
   for (uint32_t i = 0; i < self->arms; i++) {
     const struct arm *arm = &self->arm[i];
@@ -422,25 +442,44 @@ static bool is_plausible(const struct pair_sort *self, const struct arm *arm) {
          arm->rank_class <= (arm->is_placed ? self->arms : 0);
 }
 
-/* Whether the arms are parts: those of one part fill its places, and agree on the pivot, which is one of them. */
-static bool are_parts(const struct pair_sort *self) {
+/* Orders the arms by their parts; false if the parts do not fill the places, each of them its own. */
+static bool order_arms(struct pair_sort *self) {
+  for (uint32_t place = 0; place < self->arms; place++) {
+    self->order[place] = NOBODY;
+    self->candidate[place].turn = 0;
+  }
   for (uint32_t i = 0; i < self->arms; i++) {
     const struct arm *arm = &self->arm[i];
-    uint32_t members = 0;
-    for (uint32_t j = 0; j < self->arms; j++) {
-      const struct arm *other = &self->arm[j];
-      bool overlaps = other->from < arm->from + arm->size && arm->from < other->from + other->size;
-      bool is_same = other->from == arm->from && other->size == arm->size && other->is_placed == arm->is_placed &&
-                     (arm->is_placed || other->rival == arm->rival);
-      members += is_same;
-      if (overlaps != is_same) {
-        return false;
-      }
+    uint32_t place = arm->from + self->candidate[arm->from].turn++;
+    if (place >= arm->from + arm->size || self->order[place] != NOBODY) {
+      return false;
     }
-    bool has_pivot = arm->is_placed || arm->rival == NOBODY ||
-                     (self->arm[arm->rival].rival == arm->rival && self->arm[arm->rival].from == arm->from &&
-                      !self->arm[arm->rival].is_placed && self->arm[arm->rival].side == TIED);
-    if (members != arm->size || !has_pivot || (!arm->is_placed && arm->size == 1)) {
+    self->order[place] = i;
+  }
+  return true; /* as many places as arms, and none has two */
+}
+
+/* Whether the arms of this part agree on what it is, and on a pivot that is one of them. */
+static bool is_part(struct pair_sort *self, uint32_t from) {
+  const struct arm *head = at_place(self, from);
+  bool has_pivot = head->is_placed || head->rival == NOBODY;
+  for (uint32_t place = from; place < from + head->size; place++) {
+    const struct arm *arm = at_place(self, place);
+    if (arm->from != from || arm->size != head->size || arm->is_placed != head->is_placed ||
+        (arm->is_placed ? arm->rank_class != head->rank_class : arm->rival != head->rival)) {
+      return false;
+    }
+    has_pivot = has_pivot || (self->order[place] == head->rival && arm->side == TIED);
+  }
+  return has_pivot && (head->is_placed || head->size > 1);
+}
+
+static bool are_parts(struct pair_sort *self) {
+  if (!order_arms(self)) {
+    return false;
+  }
+  for (uint32_t from = 0; from < self->arms; from += at_place(self, from)->size) {
+    if (!is_part(self, from)) {
       return false;
     }
   }

@@ -70,8 +70,8 @@ void cv_quality_free(struct cv_quality *quality);
 
 /*
  * Sets the score of one token, in grid units, 0 .. CV_GRID; arm < arms. An adversary uses `round` and `switched`, every
- * other source uses `place`. Of comparisons `opponent` may be 0: against one drawn uniformly. CV_ERR_LIMIT without replacement if `place` is past the arm's last row: no row is used
- * twice, so the caller must stop.
+ * other source uses `place`. Of comparisons `opponent` may be 0: against one drawn uniformly. CV_ERR_LIMIT without
+ * replacement if `place` is past the arm's last row: no row is used twice, so the caller must stop.
  */
 CV_MUST_USE enum cv_err cv_quality_score_at(const struct cv_quality *quality, uint32_t arm, const struct cv_moment *at,
                                             int64_t *ret_score);
