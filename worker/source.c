@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "common/base/grid.h"
-#include "worker/csv.h"
+#include "worker/data.h"
 #include "worker/duels.h"
 #include "worker/taxi.h"
 
@@ -167,7 +167,7 @@ static enum cv_err make_adversary(struct cv_score_source *source, const struct c
 }
 
 /* Without replacement an item needs enough rows for one round; else the round could never finish. */
-static enum cv_err check_rounds(const struct cv_campaign_file *campaign, const struct cv_csv_data *data,
+static enum cv_err check_rounds(const struct cv_campaign_file *campaign, const struct cv_data *data,
                                 struct cv_why *why) {
   const struct cv_param *round = cv_params_find(&campaign->spec.policy.params, "tokens_per_round");
   if (campaign->items.csv.replacement || round == NULL || round->is_text) {
@@ -190,16 +190,8 @@ static enum cv_err check_rounds(const struct cv_campaign_file *campaign, const s
 static enum cv_err make_rows(struct cv_score_source *source, const struct cv_campaign_file *campaign, uint64_t seed,
                              struct cv_why *why) {
   const struct cv_items_csv *items = &campaign->items.csv;
-  const struct cv_csv_ask ask = {.path = items->file,
-                                 .item_column = items->item_column,
-                                 .score_column = items->score_column,
-                                 .worker_column = items->worker_column[0] == '\0' ? NULL : items->worker_column,
-                                 .delimiter = items->delimiter,
-                                 .has_scale = items->has_scale,
-                                 .low = items->scale_low,
-                                 .high = items->scale_high};
-  struct cv_csv_data data;
-  CV_TRY(cv_csv_read(&ask, &data, why));
+  struct cv_data data;
+  CV_TRY(cv_data_read(items, &data, why));
   enum cv_err err = check_rounds(campaign, &data, why);
   if (err == CV_OK) {
     err = cv_quality_new_rows(&data.rows, items->replacement, seed, &source->quality, why);
@@ -208,11 +200,13 @@ static enum cv_err make_rows(struct cv_score_source *source, const struct cv_cam
     source->items = data.items;
     source->name = data.name;
     source->persons = data.persons;
-    /* The source owns names and persons from here on; cv_csv_fini() frees the rest. */
+    source->scale = data.scale;
+    source->notes = data.notes;
+    /* The source owns names and persons from here on; cv_data_fini() frees the rest. */
     data.name = NULL;
     data.persons = (struct cv_persons){0};
   }
-  cv_csv_fini(&data);
+  cv_data_fini(&data);
   return err;
 }
 

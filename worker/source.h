@@ -12,6 +12,7 @@
 #include "common/base/err.h"
 #include "common/base/spec.h"
 #include "common/campaign/campaign.h"
+#include "worker/data.h"
 #include "worker/quality/persons.h"
 #include "worker/quality/quality.h"
 
@@ -21,8 +22,10 @@ struct cv_score_source {
   const char **name;          /* `items` of them (names.h), owned */
   /* Ids and costs of workers for hire, `items` each; NULL if the items are not for hire. */
   uint64_t *worker, *cost_micro;
-  struct cv_persons persons; /* the rows by person, for a data file with a worker column; else empty */
-  uint64_t requests;         /* the number of trips in a taxi file, all to be served; else 0 */
+  struct cv_persons persons;  /* the rows by person, for a data file with a worker column; else empty */
+  struct cv_data_scale scale; /* of a data file, and what to say about it; else empty */
+  struct cv_data_notes notes;
+  uint64_t requests; /* the number of trips in a taxi file, all to be served; else 0 */
 };
 
 /*

@@ -76,6 +76,7 @@ void cv_items_fini(struct cv_items *items) {
       break;
     case CV_SOURCE_CSV:
       free(items->csv.file);
+      free(items->csv.query);
       break;
     case CV_SOURCE_TAXI:
       free(items->taxi.file);

@@ -9,7 +9,9 @@
 #include "common/base/spec.h"
 #include "common/config/rewards.h"
 
+/* CSV: rows of a data file in any of the formats below. */
 enum cv_source { CV_SOURCE_SYNTHETIC, CV_SOURCE_GIVEN, CV_SOURCE_CSV, CV_SOURCE_ADVERSARY, CV_SOURCE_TAXI };
+enum cv_format { CV_FORMAT_CSV, CV_FORMAT_JSONL, CV_FORMAT_SQLITE };
 
 /* The distribution of scores around an item's mean. */
 struct cv_items_law {
@@ -40,8 +42,11 @@ struct cv_items_given {
   const char **name;    /* of each (names.h), owned; NULL: numbered, as cv_items_name() says */
 };
 
+/* The rows of a data file: each has an item, a score and perhaps a person. */
 struct cv_items_csv {
-  char *file; /* resolved against the campaign file's folder; owned */
+  enum cv_format format;
+  char *file;  /* resolved against the campaign file's folder; owned */
+  char *query; /* the SELECT of an SQLite database; owned; NULL for the other formats */
   char item_column[CV_NAME_BYTES], score_column[CV_NAME_BYTES];
   char versus_column[CV_NAME_BYTES]; /* names the item that a row compares with; "": rows are scores of one item */
   char delimiter;                    /* ',' or '\t' */
@@ -51,6 +56,9 @@ struct cv_items_csv {
   char worker_column[CV_NAME_BYTES]; /* column that names the person of a row; "": persons are not distinguished */
   uint64_t first_worker;             /* worker id of the first person in the file; later persons get consecutive ids */
   uint32_t score_line;               /* of the score key, for messages */
+  bool skips_missing;                /* rows without a score are left out; false: they are an error */
+  uint32_t top;                      /* so many items with most rows are kept; 0: all */
+  uint64_t least_rows;               /* items with fewer rows are left out; 0: none */
 };
 
 struct cv_items_adversary {

@@ -25,7 +25,7 @@
 #include "tests/support/mechanism.h"
 #include "tests/support/settings.h"
 #include "thirdparty/policy/policy.h"
-#include "worker/csv.h"
+#include "worker/data.h"
 #include "worker/privatizer/privatizer.h"
 #include "worker/source.h"
 #include "worker/taxi.h"
@@ -62,7 +62,7 @@ static void input_read(const char *name, struct input *ret) {
 /* Reads and, on success, frees the result again; `result` has sizeof(union result) bytes. */
 union result {
   struct cv_campaign_file campaign;
-  struct cv_csv_data csv;
+  struct cv_data data;
   struct cv_taxis taxis;
   struct cv_score_source source;
   struct cv_spec spec;
@@ -143,9 +143,11 @@ static enum cv_err read_campaign(const struct input *input, union result *result
 }
 
 static enum cv_err read_csv(const struct input *input, union result *result, struct cv_why *why) {
-  const struct cv_csv_ask ask = {.path = input->path, .item_column = "item", .score_column = "score", .delimiter = ','};
-  CV_TRY(cv_csv_read(&ask, &result->csv, why));
-  cv_csv_fini(&result->csv);
+  char path[4096];
+  (void)snprintf(path, sizeof(path), "%s", input->path);
+  const struct cv_items_csv ask = {.file = path, .item_column = "item", .score_column = "score", .delimiter = ','};
+  CV_TRY(cv_data_read(&ask, &result->data, why));
+  cv_data_fini(&result->data);
   return CV_OK;
 }
 
