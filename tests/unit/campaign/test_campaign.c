@@ -567,7 +567,7 @@ static void a_bad_campaign_is_one_clear_line(void **state) {
 /* The message lists every reward model of the table, or the similar one. */
 static void an_unknown_reward_model_is_reported_with_the_known_ones(void **state) {
 #define WORD(file, kind, word, ...) word,
-  static const char *const words[] = {CV_REWARD_LAWS(WORD)};
+  static const char *const words[] = {CV_REWARD_LAWS(WORD) CV_REWARDS_PAIRS_WORD};
   char message[512] = ":2:40: unknown reward model \"gauss\"; expected one of bernoulli";
   for (size_t i = 1; i < CV_COUNT(words); i++) {
     size_t used = strlen(message);
