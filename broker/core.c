@@ -259,9 +259,6 @@ static void forgive_stall(struct cv_broker *broker, uint64_t now_ms) {
 }
 
 void cv_broker_tick(struct cv_broker *broker, uint64_t now_ms, uint64_t wall_ms) {
-  if (broker->started_ms == 0) {
-    broker->started_ms = now_ms;
-  }
   forgive_stall(broker, now_ms);
   broker->now_ms = now_ms;
   broker->wall_ms = wall_ms;

@@ -554,7 +554,7 @@ static void count_totals(struct cv_broker *broker) {
 enum cv_err cv_broker_restore_end(struct cv_broker *broker, uint64_t commit, const struct cv_totals *totals,
                                   uint64_t now_ms, uint64_t wall_ms) {
   broker->commit = commit + 1;
-  broker->now_ms = broker->ticked_ms = now_ms;
+  broker->started_ms = broker->now_ms = broker->ticked_ms = now_ms;
   broker->wall_ms = wall_ms;
   for (struct cv_broker_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
     /* What restoring set is stored already, and time that passed before the start is not idle time. */
