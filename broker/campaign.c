@@ -203,7 +203,8 @@ void cv_broker_campaign_progress(const struct cv_broker *broker, const struct cv
   }
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
     uint32_t rank_class = campaign->standing[i].rank_class;
-    progress.decided += rank_class > 0;
+    progress.decided += cv_standing_is_decided(&campaign->standing[i]);
+    progress.parked += campaign->standing[i].held != CV_HELD_NO;
     progress.classes = rank_class > progress.classes ? rank_class : progress.classes;
   }
   *ret = progress;
@@ -230,9 +231,12 @@ void cv_broker_campaign_release(const struct cv_broker_campaign *campaign, size_
 enum cv_err cv_broker_campaign_set_standings(struct cv_broker *broker, struct cv_broker_campaign *campaign,
                                              const struct cv_standing *standing, uint32_t n, struct cv_why *why) {
   for (uint32_t i = 0; i < n; i++) {
-    if (standing[i].arm >= campaign->spec.arms || standing[i].rank_class > campaign->spec.arms) {
-      return cv_fail(why, CV_ERR_FORMAT, "campaign %u: a standing of arm %u in class %u; expected below %u arms",
-                     campaign->id, standing[i].arm, standing[i].rank_class, campaign->spec.arms);
+    if (standing[i].arm >= campaign->spec.arms || !cv_standing_is_plausible(&standing[i], campaign->spec.arms)) {
+      return cv_fail(why, CV_ERR_FORMAT,
+                     "campaign %u: a standing of arm %u in class %u to %u; expected an arm below %u, classes up to %u "
+                     "and a last class of parked arms only",
+                     campaign->id, standing[i].arm, standing[i].rank_class, standing[i].rank_last, campaign->spec.arms,
+                     campaign->spec.arms);
     }
   }
   for (uint32_t i = 0; i < n; i++) {

@@ -61,6 +61,7 @@ static void put_release(const struct cv_broker_release *row, struct cv_buf *out)
 }
 
 static void put_standings(const struct cv_broker_campaign *campaign, struct cv_buf *out) {
+  bool has_parked = false;
   cv_buf_put_u32(out, campaign->spec.arms);
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
     const struct cv_standing *standing = &campaign->standing[i];
@@ -68,6 +69,12 @@ static void put_standings(const struct cv_broker_campaign *campaign, struct cv_b
     cv_buf_put_u64(out, standing->tokens);
     cv_buf_put_f64(out, standing->mean);
     cv_buf_put_f64(out, standing->radius);
+    has_parked = has_parked || standing->held != CV_HELD_NO;
+  }
+  /* Behind the rows that every version has written, and only if there is something to say. */
+  for (uint32_t i = 0; has_parked && i < campaign->spec.arms; i++) {
+    cv_buf_put_u32(out, campaign->standing[i].rank_last);
+    cv_buf_put_u8(out, (uint8_t)campaign->standing[i].held);
   }
 }
 

@@ -197,8 +197,14 @@ enum cv_err cv_broker_restore_standings(struct cv_broker *broker, uint32_t id, s
     standing->tokens = cv_read_u64(row);
     standing->mean = cv_read_f64(row);
     standing->radius = cv_read_f64(row);
-    CV_TRY(damaged_unless(standing->rank_class <= campaign->spec.arms && isfinite(standing->mean) &&
-                          isfinite(standing->radius) && standing->radius >= 0));
+    CV_TRY(damaged_unless(isfinite(standing->mean) && isfinite(standing->radius) && standing->radius >= 0));
+  }
+  bool has_parked = cv_reader_has_more(row);
+  for (uint32_t i = 0; i < campaign->spec.arms; i++) {
+    struct cv_standing *standing = &campaign->standing[i];
+    standing->rank_last = has_parked ? cv_read_u32(row) : 0;
+    standing->held = has_parked ? (enum cv_held)cv_read_u8(row) : CV_HELD_NO;
+    CV_TRY(damaged_unless(cv_standing_is_plausible(standing, campaign->spec.arms)));
   }
   campaign->has_standings = true;
   return damaged_unless(cv_reader_done(row));

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "broker/mechanism/mechanism.h"
 #include "common/campaign/complete.h"
 #include "common/campaign/worth.h"
 #include "simulate/candidates.h"
@@ -397,6 +398,22 @@ static enum cv_err choose(struct asked *asked, struct cv_choice *policy, struct 
   return err;
 }
 
+/* What the broker would refuse for its own tables: an unknown mechanism or privatizer, or a wrong parameter of one. */
+static enum cv_err check_privacy(const struct cv_campaign_file *file, struct cv_why *why) {
+  /* A copy is completed: the broker completes the spec itself. */
+  struct cv_choice mechanism = file->spec.mechanism;
+  struct cv_mechanism_law law;
+  struct cv_local local;
+  enum cv_err err = cv_mechanism_law_init(&mechanism, file->spec.epsilon_micro, file->spec.tokens, &law, why);
+  if (err == CV_OK) {
+    err = cv_local_init(&file->spec.privatizer, file->spec.arms, &local, why);
+  }
+  if (err != CV_OK) {
+    cv_why_prefix(why, "%s:%u", file->path, file->privacy_line);
+  }
+  return err;
+}
+
 enum cv_err cv_choose_prepare(const char *path, uint64_t seed, struct cv_prepared *ret, struct cv_chosen *ret_chosen,
                               struct cv_why *why) {
   struct cv_campaign_file file;
@@ -415,5 +432,10 @@ enum cv_err cv_choose_prepare(const char *path, uint64_t seed, struct cv_prepare
       return err;
     }
   }
-  return cv_prepare_file(&file, seed, ret, why);
+  CV_TRY(cv_prepare_file(&file, seed, ret, why));
+  enum cv_err err = check_privacy(&ret->file, why);
+  if (err != CV_OK) {
+    cv_prepared_fini(ret);
+  }
+  return err;
 }

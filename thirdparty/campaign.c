@@ -64,16 +64,12 @@ void cv_thirdparty_campaign_standings(const struct cv_thirdparty_campaign *campa
   }
 }
 
-static bool differs(const struct cv_standing *a, const struct cv_standing *b) {
-  return a->rank_class != b->rank_class || a->tokens != b->tokens || a->mean != b->mean || a->radius != b->radius;
-}
-
 static enum cv_err store_standings(struct cv_thirdparty_campaign *campaign, struct cv_delta *delta) {
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
     struct cv_standing now;
     cv_policy_standing(campaign->policy, i, &now);
     /* Only what changed: with thousands of arms a step settles few of them. */
-    if (differs(&now, &campaign->standing[i])) {
+    if (!cv_standing_is_same(&now, &campaign->standing[i])) {
       CV_TRY(cv_delta_add_standing(delta, &now));
       campaign->standing[i] = now;
     }

@@ -132,6 +132,14 @@ void cv_tell_end(const struct cv_history *history, struct cv_buf *out) {
   put(out, ",\"truth\":null,\"live\":null}\n");
 }
 
+/* Two more places of a parked arm: its last class, and why. */
+static void tell_held(struct cv_jot *json, const struct cv_standing *standing) {
+  if (standing->held != CV_HELD_NO) {
+    cv_jot_whole(json, standing->rank_last);
+    cv_jot_text(json, cv_held_text(standing->held));
+  }
+}
+
 static void tell_standing(struct cv_jot *json, const struct cv_standing *standing) {
   cv_jot_open(json, '[');
   cv_jot_whole(json, standing->arm);
@@ -140,6 +148,7 @@ static void tell_standing(struct cv_jot *json, const struct cv_standing *standin
   cv_jot_number(json, standing->mean);
   cv_jot_number(json, standing->radius);
   cv_jot_number(json, standing->noise);
+  tell_held(json, standing);
   cv_jot_close(json, ']');
 }
 
@@ -242,6 +251,7 @@ void cv_tell_column(const struct cv_history *history, uint32_t arm, struct cv_bu
   cv_jot_number(&jot, standing->mean);
   cv_jot_number(&jot, standing->radius);
   cv_jot_number(&jot, standing->noise);
+  tell_held(&jot, standing);
   cv_jot_close(&jot, ']');
   cv_jot_key(&jot, "decision");
   if (decision == NULL) {
@@ -284,7 +294,10 @@ static void print_row(const struct cv_history *history, uint32_t arm, struct cv_
     print_name(out, history->spec.names[arm].text);
   }
   put(out, "</th><td>");
-  if (standing->rank_class > 0) {
+  if (standing->held != CV_HELD_NO) {
+    print(out, "%" PRIu32 " to %" PRIu32 " (%s)", standing->rank_class, standing->rank_last,
+          cv_held_text(standing->held));
+  } else if (standing->rank_class > 0) {
     print(out, "%" PRIu32, standing->rank_class);
   } else {
     put(out, "undecided");

@@ -7,27 +7,41 @@
 #include <string.h>
 
 #include "common/base/grid.h"
+#include "common/campaign/section.h"
 #include "common/config/rules.h"
 
 struct form {
   double tolerance, error, level, share;
 };
 
-#define PROBABILITY(name, most, usual)                                                                              \
+#define PROBABILITY(name, most, usual, says)                                                                        \
   {                                                                                                                 \
     .key = #name, .type = CV_CONFIG_REAL, .offset = offsetof(struct form, name), .low = 1e-6, .high = (most) / 1e6, \
-    .fallback = (usual)                                                                                             \
+    .fallback = (usual), .help = (says)                                                                             \
   }
 
 static const struct cv_config_rule rules[] = {
+    {.key = "items",
+     .type = CV_CONFIG_OTHER,
+     .noun = "items with their known scores, like {Aurora: 0.9}",
+     .required = true,
+     .example = "{Aurora: 0.9, Basement: 0.1}",
+     .help = "names of items with their known scores, 0 to 1; at most 256"},
     {.key = "tolerance",
      .type = CV_CONFIG_REAL,
      .offset = offsetof(struct form, tolerance),
      .high = 0.999999,
-     .required = true},
-    PROBABILITY(error, CV_GOLD_ERROR_MAX, "0.1"),
-    PROBABILITY(level, CV_GOLD_LEVEL_MAX, "0.001"),
-    PROBABILITY(share, CV_GOLD_SHARE_MAX, "0.1"),
+     .required = true,
+     .example = "0.25",
+     .help = "an answer farther from the known score is wrong, in scores"},
+    PROBABILITY(error, CV_GOLD_ERROR_MAX, "0.1", "how often an honest worker's answer is wrong at most"),
+    PROBABILITY(level, CV_GOLD_LEVEL_MAX, "0.001", "the probability that an honest worker is found, at most"),
+    PROBABILITY(share, CV_GOLD_SHARE_MAX, "0.1", "of a worker's assignments that ask a gold item"),
+};
+
+const struct cv_campaign_section cv_gold_sections[] = {
+    CV_CAMPAIGN_SECTION_OF("gold", NULL, "Items whose scores the requester knows, which find workers who lie.", rules),
+    {0},
 };
 
 static enum cv_err take_item(struct cv_yaml *yaml, struct cv_yaml_pair pair, struct cv_label *ret_name,
@@ -75,7 +89,6 @@ static uint32_t micro(double probability) {
 }
 
 enum cv_err cv_golds_load(struct cv_yaml *yaml, struct cv_golds *ret, struct cv_why *why) {
-  static const char *const others[] = {"items"};
   struct cv_yaml_pair pair = cv_yaml_find(yaml, yaml->root, "gold");
   struct form form = {0};
   if (pair.key == NULL) {
@@ -84,11 +97,8 @@ enum cv_err cv_golds_load(struct cv_yaml *yaml, struct cv_golds *ret, struct cv_
   if (pair.value->type != YAML_MAPPING_NODE) {
     return cv_yaml_expected(yaml, pair.value, "gold", "a mapping of keys and values", why);
   }
-  CV_TRY(cv_section_load(yaml, pair.value, "gold", rules, CV_COUNT(rules), others, CV_COUNT(others), &form, why));
+  CV_TRY(cv_section_load(yaml, pair.value, "gold", rules, CV_COUNT(rules), &form, why));
   struct cv_yaml_pair items = cv_yaml_find(yaml, pair.value, "items");
-  if (items.key == NULL) {
-    return cv_yaml_fail(yaml, pair.value, why, "missing gold.items; expected items with their known scores");
-  }
   ret->line = cv_yaml_line(pair.key);
   CV_TRY(take_items(yaml, items, ret, why));
   ret->gold.tolerance = cv_grid_from(form.tolerance);

@@ -34,40 +34,132 @@ struct form {
 
 #define FIELD(name) offsetof(struct form, name)
 
+#define COUNT_RULE(least, usual)                                                                          \
+  {                                                                                                       \
+    .key = "count", .type = CV_CONFIG_WHOLE, .offset = FIELD(count), .low = (least), .high = CV_ARMS_MAX, \
+    .required = (usual) == NULL, .fallback = (usual), .example = "20", .help = "how many items"           \
+  }
+
 static const struct cv_config_rule csv_rules[] = {
-    {.key = "source", .type = CV_CONFIG_WORD, .offset = FIELD(source), .choices = source_words, .required = true},
-    {.key = "path", .type = CV_CONFIG_PATH, .offset = FIELD(path), .required = true},
-    {.key = "item", .type = CV_CONFIG_TEXT, .offset = FIELD(item), .required = true},
-    {.key = "score", .type = CV_CONFIG_TEXT, .offset = FIELD(score), .required = true},
-    {.key = "delimiter", .type = CV_CONFIG_WORD, .offset = FIELD(delimiter), .choices = delimiter_words},
-    {.key = "replacement", .type = CV_CONFIG_BOOL, .offset = FIELD(replacement), .fallback = "false"},
-    {.key = "worker", .type = CV_CONFIG_TEXT, .offset = FIELD(worker)},
+    {.key = "source",
+     .type = CV_CONFIG_WORD,
+     .offset = FIELD(source),
+     .choices = source_words,
+     .required = true,
+     .help = "the kind of file: csv is a text file of separated columns with a header"},
+    {.key = "path",
+     .type = CV_CONFIG_PATH,
+     .offset = FIELD(path),
+     .required = true,
+     .example = "men.csv",
+     .help = "the file"},
+    {.key = "item",
+     .type = CV_CONFIG_TEXT,
+     .offset = FIELD(item),
+     .required = true,
+     .example = "item_id",
+     .help = "the column with an item's name"},
+    {.key = "score",
+     .type = CV_CONFIG_TEXT,
+     .offset = FIELD(score),
+     .required = true,
+     .example = "rating",
+     .help = "the column with a score"},
+    {.key = "delimiter",
+     .type = CV_CONFIG_WORD,
+     .offset = FIELD(delimiter),
+     .choices = delimiter_words,
+     .example = "tab",
+     .help = "what separates columns; by the file's name unless said: a tab in .tsv and .tab files, else a comma"},
+    {.key = "scale",
+     .type = CV_CONFIG_OTHER,
+     .noun = "a list of two numbers, the lower one first",
+     .example = "[1, 5]",
+     .help =
+         "the scores that become 0 and 1; a score outside is an error; the file's smallest and largest unless said"},
+    {.key = "replacement",
+     .type = CV_CONFIG_BOOL,
+     .offset = FIELD(replacement),
+     .fallback = "false",
+     .help = "true: a token draws any row of its item, and a row drawn N times is charged N times; false: each row is "
+             "one token at most"},
+    {.key = "worker",
+     .type = CV_CONFIG_TEXT,
+     .offset = FIELD(worker),
+     .example = "user_id",
+     .help = "the column that names the person of a row: each person then is one worker, gives each of its rows once "
+             "and is charged for each"},
     {.key = "first_worker",
      .type = CV_CONFIG_WHOLE,
      .offset = FIELD(first_worker),
      .low = 1,
      .high = 0x1p47,
-     .fallback = "1"},
+     .fallback = "1",
+     .help = "worker id of the file's first person; the others follow"},
 };
-static const char *const csv_others[] = {"scale"};
+
+/* The forms with a mapping of their own are one key in the section. */
+#define FORM_RULE(word, what, sample, says) \
+  { .key = (word), .type = CV_CONFIG_OTHER, .noun = (what), .required = true, .example = (sample), .help = (says) }
+
+static const struct cv_config_rule synthetic_form[] = {
+    FORM_RULE("synthetic", "a mapping of keys and values", "{count: 20, variance: 0.1}", "items with means by chance")};
+static const struct cv_config_rule ladder_form[] = {
+    FORM_RULE("ladder", "a mapping like {count: 5, mean: 0.9, distance: 0.1}", "{count: 5, mean: 0.9, distance: 0.1}",
+              "items with means in even steps")};
+static const struct cv_config_rule adversary_form[] = {
+    FORM_RULE("adversary", "a mapping like {name: stochastic, count: 4}", "{name: stochastic, count: 4}",
+              "items whose gains change with the round")};
 
 static const struct cv_config_rule synthetic_rules[] = {
-    {.key = "count", .type = CV_CONFIG_WHOLE, .offset = FIELD(count), .low = 1, .high = CV_ARMS_MAX, .required = true},
-    {.key = "mean", .type = CV_CONFIG_REAL, .offset = FIELD(mean), .low = -1e6, .high = 1e6, .fallback = "0.5"},
-    {.key = "variance", .type = CV_CONFIG_REAL, .offset = FIELD(variance), .high = 1e12, .fallback = "10"},
+    COUNT_RULE(1, NULL),
+    {.key = "mean",
+     .type = CV_CONFIG_REAL,
+     .offset = FIELD(mean),
+     .low = -1e6,
+     .high = 1e6,
+     .fallback = "0.5",
+     .help = "mean of the normal distribution of the items' means"},
+    {.key = "variance",
+     .type = CV_CONFIG_REAL,
+     .offset = FIELD(variance),
+     .high = 1e12,
+     .fallback = "10",
+     .help = "its variance; a mean outside 0 to 1 is moved to that end"},
     CV_REWARDS_RULE(FIELD(rewards), "bernoulli"),
     CV_SPREAD_RULE(FIELD(spread)),
     CV_SEED_RULE(FIELD(seed)),
 };
 
-/* The means: `best` items have the highest mean, the next item is `distance` below, each further one `step` below
- * the previous. */
 static const struct cv_config_rule ladder_rules[] = {
-    {.key = "count", .type = CV_CONFIG_WHOLE, .offset = FIELD(count), .low = 1, .high = CV_ARMS_MAX, .required = true},
-    {.key = "mean", .type = CV_CONFIG_REAL, .offset = FIELD(mean), .high = 1, .required = true},
-    {.key = "best", .type = CV_CONFIG_WHOLE, .offset = FIELD(best), .low = 1, .high = CV_ARMS_MAX, .fallback = "1"},
-    {.key = "distance", .type = CV_CONFIG_REAL, .offset = FIELD(distance), .high = 1, .required = true},
-    {.key = "step", .type = CV_CONFIG_REAL, .offset = FIELD(step), .high = 1, .fallback = "0"},
+    COUNT_RULE(1, NULL),
+    {.key = "mean",
+     .type = CV_CONFIG_REAL,
+     .offset = FIELD(mean),
+     .high = 1,
+     .required = true,
+     .example = "0.9",
+     .help = "mean score of the best items"},
+    {.key = "best",
+     .type = CV_CONFIG_WHOLE,
+     .offset = FIELD(best),
+     .low = 1,
+     .high = CV_ARMS_MAX,
+     .fallback = "1",
+     .help = "how many items have that mean"},
+    {.key = "distance",
+     .type = CV_CONFIG_REAL,
+     .offset = FIELD(distance),
+     .high = 1,
+     .required = true,
+     .example = "0.1",
+     .help = "how far the next item is below, in scores"},
+    {.key = "step",
+     .type = CV_CONFIG_REAL,
+     .offset = FIELD(step),
+     .high = 1,
+     .fallback = "0",
+     .help = "how far each further item is below the one before, in scores"},
     CV_REWARDS_RULE(FIELD(rewards), "bernoulli"),
     CV_SPREAD_RULE(FIELD(spread)),
     CV_SEED_RULE(FIELD(seed)),
@@ -79,22 +171,67 @@ static const struct cv_config_rule adversary_rules[] = {
      .offset = FIELD(adversary),
      .choices = adversary_words,
      .noun = "adversary",
-     .required = true},
-    {.key = "count", .type = CV_CONFIG_WHOLE, .offset = FIELD(count), .low = 2, .high = CV_ARMS_MAX, .fallback = "4"},
-    {.key = "best", .type = CV_CONFIG_WHOLE, .offset = FIELD(best), .low = 1, .high = CV_ARMS_MAX, .fallback = "1"},
-    {.key = "rounds", .type = CV_CONFIG_WHOLE, .offset = FIELD(rounds), .high = 1 << 28, .fallback = "0"},
-    {.key = "memory", .type = CV_CONFIG_WHOLE, .offset = FIELD(memory), .high = CV_MEMORY_MAX, .fallback = "0"},
+     .required = true,
+     .example = "stochastic",
+     .help = "which adversary sets the gains (policies.md)"},
+    COUNT_RULE(2, "4"),
+    {.key = "best",
+     .type = CV_CONFIG_WHOLE,
+     .offset = FIELD(best),
+     .low = 1,
+     .high = CV_ARMS_MAX,
+     .fallback = "1",
+     .help = "which item is the best one, from 1; not for deterministic"},
+    {.key = "rounds",
+     .type = CV_CONFIG_WHOLE,
+     .offset = FIELD(rounds),
+     .high = 1 << 28,
+     .fallback = "0",
+     .help = "length of the game in tokens; 0: limits.tokens"},
+    {.key = "memory",
+     .type = CV_CONFIG_WHOLE,
+     .offset = FIELD(memory),
+     .high = CV_MEMORY_MAX,
+     .fallback = "0",
+     .help = "how many rounds the adversary looks back; its own unless said"},
     CV_SEED_RULE(FIELD(seed)),
 };
 
-static const struct cv_config_rule given_rules[] = {CV_REWARDS_RULE(FIELD(rewards), "bernoulli"),
-                                                    CV_SPREAD_RULE(FIELD(spread)), CV_SEED_RULE(FIELD(seed))};
-static const char *const given_others[] = {"list"};
+static const struct cv_config_rule given_rules[] = {
+    FORM_RULE("list", "a list of items", "[{name: Roma, mean: 0.9}, {name: Blue Fish, mean: 0.6}]",
+              "the items, each a mapping"),
+    CV_REWARDS_RULE(FIELD(rewards), "bernoulli"), CV_SPREAD_RULE(FIELD(spread)), CV_SEED_RULE(FIELD(seed))};
 
 static const struct cv_config_rule item_rules[] = {
-    {.key = "name", .type = CV_CONFIG_TEXT, .offset = FIELD(name), .required = true},
-    {.key = "mean", .type = CV_CONFIG_REAL, .offset = FIELD(mean), .high = 1, .required = true},
+    {.key = "name",
+     .type = CV_CONFIG_TEXT,
+     .offset = FIELD(name),
+     .required = true,
+     .example = "Roma",
+     .help = "the item's name, distinct from the others'"},
+    {.key = "mean",
+     .type = CV_CONFIG_REAL,
+     .offset = FIELD(mean),
+     .high = 1,
+     .required = true,
+     .example = "0.9",
+     .help = "mean of its simulated scores"},
     CV_SPREAD_RULE(FIELD(spread)),
+};
+
+const struct cv_campaign_section cv_items_sections[] = {
+    CV_CAMPAIGN_SECTION_OF("items", "a data file", "Scores are rows of a file.", csv_rules),
+    CV_CAMPAIGN_SECTION_OF("items", "a list", "Items with given means, as simulated workers see them.", given_rules),
+    CV_CAMPAIGN_SECTION_OF("items.list", NULL, "An item of the list.", item_rules),
+    CV_CAMPAIGN_SECTION_OF("items", "a ladder", "Simulated items with means in even steps.", ladder_form),
+    CV_CAMPAIGN_SECTION_OF("items.ladder", NULL, "The best items have the highest mean; the others follow below.",
+                           ladder_rules),
+    CV_CAMPAIGN_SECTION_OF("items", "synthetic", "Simulated items with means by chance.", synthetic_form),
+    CV_CAMPAIGN_SECTION_OF("items.synthetic", NULL, "The items' means are drawn from a normal distribution.",
+                           synthetic_rules),
+    CV_CAMPAIGN_SECTION_OF("items", "an adversary", "Gains that change with the round, for bandits.", adversary_form),
+    CV_CAMPAIGN_SECTION_OF("items.adversary", NULL, "The adversary's game.", adversary_rules),
+    {0},
 };
 
 static void form_fini(struct form *form) {
@@ -193,8 +330,7 @@ static enum cv_err load_csv(struct cv_yaml *yaml, const yaml_node_t *mapping, st
   items->source = CV_SOURCE_CSV;
   items->csv = (struct cv_items_csv){0};
   form->delimiter = -1;
-  CV_TRY(cv_section_load(yaml, mapping, "items", csv_rules, CV_COUNT(csv_rules), csv_others, CV_COUNT(csv_others), form,
-                         why));
+  CV_TRY(cv_section_load(yaml, mapping, "items", csv_rules, CV_COUNT(csv_rules), form, why));
   CV_TRY(take_name(yaml, mapping, "items", "item", form->item, ret->item_column, why));
   CV_TRY(take_name(yaml, mapping, "items", "score", form->score, ret->score_column, why));
   CV_TRY(take_scale(yaml, mapping, ret, why));
@@ -252,8 +388,7 @@ static enum cv_err load_synthetic(struct cv_yaml *yaml, const yaml_node_t *secti
                                   struct cv_items *ret, struct cv_why *why) {
   const yaml_node_t *mapping;
   CV_TRY(cv_section_only(yaml, section, "items", "synthetic", "a mapping of keys and values", &mapping, why));
-  CV_TRY(cv_section_load(yaml, mapping, "items.synthetic", synthetic_rules, CV_COUNT(synthetic_rules), NULL, 0, form,
-                         why));
+  CV_TRY(cv_section_load(yaml, mapping, "items.synthetic", synthetic_rules, CV_COUNT(synthetic_rules), form, why));
   ret->source = CV_SOURCE_SYNTHETIC;
   ret->synthetic =
       (struct cv_items_synthetic){.count = (uint32_t)form->count, .mean = form->mean, .variance = form->variance};
@@ -266,8 +401,7 @@ static enum cv_err load_adversary(struct cv_yaml *yaml, const yaml_node_t *secti
   const yaml_node_t *mapping;
   CV_TRY(cv_section_only(yaml, section, "items", "adversary", "a mapping like {name: stochastic, count: 4}", &mapping,
                          why));
-  CV_TRY(cv_section_load(yaml, mapping, "items.adversary", adversary_rules, CV_COUNT(adversary_rules), NULL, 0, form,
-                         why));
+  CV_TRY(cv_section_load(yaml, mapping, "items.adversary", adversary_rules, CV_COUNT(adversary_rules), form, why));
   struct cv_yaml_pair best = cv_yaml_find(yaml, mapping, "best");
   bool is_fixed = strcmp(adversary_words[form->adversary], "deterministic") == 0;
   if (best.key != NULL && (is_fixed || form->best > form->count)) {
@@ -302,7 +436,7 @@ static enum cv_err load_ladder(struct cv_yaml *yaml, const yaml_node_t *section,
   const yaml_node_t *mapping;
   CV_TRY(cv_section_only(yaml, section, "items", "ladder", "a mapping like {count: 5, mean: 0.9, distance: 0.1}",
                          &mapping, why));
-  CV_TRY(cv_section_load(yaml, mapping, "items.ladder", ladder_rules, CV_COUNT(ladder_rules), NULL, 0, form, why));
+  CV_TRY(cv_section_load(yaml, mapping, "items.ladder", ladder_rules, CV_COUNT(ladder_rules), form, why));
   struct cv_items_given *ret = &items->given;
   items->source = CV_SOURCE_GIVEN;
   *ret = (struct cv_items_given){0};
@@ -331,7 +465,7 @@ static enum cv_err load_item(struct cv_yaml *yaml, const yaml_node_t *node, stru
   struct form form = {0};
   /* Counted only when it is complete, so that an error leaves no half item. */
   struct cv_item *item = &given->item[given->count];
-  enum cv_err err = cv_section_load(yaml, node, section, item_rules, CV_COUNT(item_rules), NULL, 0, &form, why);
+  enum cv_err err = cv_section_load(yaml, node, section, item_rules, CV_COUNT(item_rules), &form, why);
   if (err == CV_OK) {
     err = take_name(yaml, node, section, "name", form.name, item->name, why);
   }
@@ -353,8 +487,7 @@ static enum cv_err load_item(struct cv_yaml *yaml, const yaml_node_t *node, stru
 
 static enum cv_err load_given(struct cv_yaml *yaml, const yaml_node_t *mapping, struct form *form,
                               struct cv_items *items, struct cv_why *why) {
-  CV_TRY(cv_section_load(yaml, mapping, "items", given_rules, CV_COUNT(given_rules), given_others,
-                         CV_COUNT(given_others), form, why));
+  CV_TRY(cv_section_load(yaml, mapping, "items", given_rules, CV_COUNT(given_rules), form, why));
   struct cv_items_given *ret = &items->given;
   items->source = CV_SOURCE_GIVEN;
   *ret = (struct cv_items_given){0};
@@ -377,11 +510,7 @@ static enum cv_err load_given(struct cv_yaml *yaml, const yaml_node_t *mapping, 
 
 static enum cv_err load_form(struct cv_yaml *yaml, const yaml_node_t *mapping, struct form *form, struct cv_items *ret,
                              struct cv_why *why) {
-  static const char *const all[] = {"source",    "synthetic", "list",        "path",        "item",   "score",
-                                    "delimiter", "scale",     "replacement", "rewards",     "spread", "seed",
-                                    "adversary", "ladder",    "worker",      "first_worker"};
-  /* All keys of all sources first: an unknown one gets the nearest name of any of them. */
-  CV_TRY(cv_yaml_keys(yaml, mapping, "items", all, CV_COUNT(all), why));
+  CV_TRY(cv_campaign_keys(yaml, mapping, "items", cv_items_sections, why));
   if (cv_yaml_find(yaml, mapping, "synthetic").key != NULL) {
     return load_synthetic(yaml, mapping, form, ret, why);
   }

@@ -4,6 +4,7 @@
 #define CV_CAMPAIGN_READ_ITEMS_H
 
 #include "common/campaign/items.h"
+#include "common/campaign/section.h"
 #include "common/config/document.h"
 
 /* `section` is the mapping under `items`. */
@@ -16,12 +17,20 @@ extern const char *const cv_rewards_words[];
 #define CV_REWARDS_RULE(at, usual)                                                                                 \
   {                                                                                                                \
     .key = "rewards", .type = CV_CONFIG_WORD, .offset = (at), .choices = cv_rewards_words, .noun = "reward model", \
-    .fallback = (usual)                                                                                            \
+    .fallback = (usual), .help = "the law of simulated scores around an item's mean"                               \
   }
-#define CV_SPREAD_RULE(at) \
-  { .key = "spread", .type = CV_CONFIG_REAL, .offset = (at), .high = 1e6 }
-#define CV_SEED_RULE(at) \
-  { .key = "seed", .type = CV_CONFIG_WHOLE, .offset = (at), .high = 0x1p64 }
+#define CV_SPREAD_RULE(at)                                                                         \
+  {                                                                                                \
+    .key = "spread", .type = CV_CONFIG_REAL, .offset = (at), .high = 1e6, .example = "0.2",        \
+    .help =                                                                                        \
+        "standard deviation of normal scores, or the concentration a + b of beta scores; 0.1 (10)" \
+        " unless said; bernoulli scores have none"                                                 \
+  }
+#define CV_SEED_RULE(at)                                                                                 \
+  {                                                                                                      \
+    .key = "seed", .type = CV_CONFIG_WHOLE, .offset = (at), .high = 0x1p64, .example = "7",              \
+    .help = "makes what is drawn repeatable; a command's --seed overrides it; without both it is random" \
+  }
 /* The default spread of a law. */
 double cv_spread_usual(enum cv_rewards rewards);
 /* Checks a given spread: 0 is invalid for beta and truncated normal laws. */

@@ -27,3 +27,15 @@ enum cv_err cv_launcher_prepare(const struct cv_config_table *table, const char 
   }
   return CV_OK;
 }
+
+enum cv_err cv_launcher_check_file(const void *settings, const char *file, struct cv_why *why) {
+  struct cv_prepared prepared;
+  struct cv_chosen chosen;
+  (void)settings;
+  if (file == NULL) {
+    return CV_OK;
+  }
+  CV_TRY(cv_choose_prepare(file, CV_SEED_NONE, &prepared, &chosen, why));
+  cv_prepared_fini(&prepared);
+  return CV_OK;
+}

@@ -26,12 +26,16 @@ int cv_launcher_audit(int argc, char **argv);
 int cv_launcher_compare(int argc, char **argv);
 int cv_launcher_replay(int argc, char **argv);
 int cv_launcher_verify(int argc, char **argv);
+int cv_launcher_check(int argc, char **argv);
 int cv_launcher_up(int argc, char **argv);
 /* Internal: runs a program that gets SIGTERM when its parent process ends. */
 int cv_launcher_tether(int argc, char **argv);
 
 /* Parses a campaign number, 1 or more, into *ret. CV_ERR_INVALID otherwise. */
 CV_MUST_USE enum cv_err cv_launcher_number(const char *word, uint64_t *ret, struct cv_why *why);
+
+/* For the tables of commands with a campaign file: checks it for --check-config. */
+CV_MUST_USE enum cv_err cv_launcher_check_file(const void *settings, const char *file, struct cv_why *why);
 
 /* cv_choose_prepare(), with a line on standard error about what was chosen. */
 CV_MUST_USE enum cv_err cv_launcher_prepare(const struct cv_config_table *table, const char *path, uint64_t seed,

@@ -173,12 +173,29 @@ static enum cv_err take_release(const struct cv_json_at *at, const json_t *row, 
   return CV_OK;
 }
 
+/* Present in parked items only. */
+static enum cv_err take_held(const struct cv_json_at *at, const json_t *row, struct cv_standing *ret) {
+  char text[16];
+  if (json_object_get(row, "held") == NULL) {
+    return CV_OK;
+  }
+  CV_TRY(cv_json_take_text(at, row, "held", text, sizeof(text)));
+  for (enum cv_held held = CV_HELD_NO + 1; held < CV_HELD_COUNT; held++) {
+    ret->held = strcmp(text, cv_held_text(held)) == 0 ? held : ret->held;
+  }
+  CV_TRY(cv_json_take_u32(at, row, "class_last", CV_ARMS_MAX, &ret->rank_last));
+  return cv_standing_is_plausible(ret, CV_ARMS_MAX)
+             ? CV_OK
+             : cv_json_fail(at, "held", "\"boundary\" or \"used up\", with class_last no less than class");
+}
+
 static enum cv_err take_standing(const struct cv_json_at *at, const json_t *row, struct cv_standing *ret) {
   CV_TRY(cv_json_take_u32(at, row, "arm", CV_ARMS_MAX, &ret->arm));
   CV_TRY(cv_json_take_u32(at, row, "class", CV_ARMS_MAX, &ret->rank_class));
   CV_TRY(cv_json_take_whole(at, row, "tokens", INT64_MAX, &ret->tokens));
   CV_TRY(cv_json_take_real(at, row, "mean", &ret->mean));
-  return cv_json_take_real(at, row, "radius", &ret->radius);
+  CV_TRY(cv_json_take_real(at, row, "radius", &ret->radius));
+  return take_held(at, row, ret);
 }
 
 /* Allocates room for all rows of one list, then reads each. Rows read before an error are freed with the export. */

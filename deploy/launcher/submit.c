@@ -41,6 +41,7 @@ static const struct cv_config_table table = {
     .about = "submits a campaign file to a broker and prints the campaign's number",
     .rules = rules,
     .count = CV_COUNT(rules),
+    .check = cv_launcher_check_file,
 };
 
 struct submission {

@@ -115,6 +115,7 @@ static const struct cv_config_table table = {
     .about = "runs a campaign file with third-party, broker and workers on this machine and prints the result",
     .rules = rules,
     .count = CV_COUNT(rules),
+    .check = cv_launcher_check_file,
 };
 
 struct up {

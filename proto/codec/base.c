@@ -506,6 +506,8 @@ enum cv_err cv_codec_put_standings(const struct cv_standing *standing, size_t n,
     row[i].tokens = standing[i].tokens;
     row[i].mean = standing[i].mean;
     row[i].radius = standing[i].radius;
+    row[i].rank_last = standing[i].rank_last;
+    row[i].held = standing[i].held;
     pointer[i] = &row[i];
   }
   *ret = pointer;
@@ -523,15 +525,20 @@ enum cv_err cv_codec_take_standings(Crowdveil__Base__Standing **in, size_t n, st
   }
   for (size_t i = 0; i < n; i++) {
     const Crowdveil__Base__Standing *from = in[i];
-    if (from->arm >= CV_ARMS_MAX || from->rank_class > CV_ARMS_MAX || !isfinite(from->mean) ||
-        !isfinite(from->radius) || from->radius < 0) {
+    if (from->arm >= CV_ARMS_MAX || from->held >= CV_HELD_COUNT || !isfinite(from->mean) || !isfinite(from->radius) ||
+        from->radius < 0) {
       return CV_ERR_FORMAT;
     }
     standing[i] = (struct cv_standing){.arm = from->arm,
                                        .rank_class = from->rank_class,
+                                       .rank_last = from->rank_last,
+                                       .held = (enum cv_held)from->held,
                                        .tokens = from->tokens,
                                        .mean = from->mean,
                                        .radius = from->radius};
+    if (!cv_standing_is_plausible(&standing[i], CV_ARMS_MAX)) {
+      return CV_ERR_FORMAT;
+    }
   }
   *ret_n = (uint32_t)n;
   *ret = standing;

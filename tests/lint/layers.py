@@ -74,8 +74,8 @@ LAYERS = (
                   "prepare")),
     # the requester's side; it runs a policy again to verify, and reads data as the workers do
     Layer("launcher", ("deploy/*",), False,
-          COMMON + ("campaign", "identity", "wire", "order", "rank", "chain", "policy", "replay", "quality", "source",
-                    "prepare", "bound", "simulate")),
+          COMMON + ("campaign", "identity", "wire", "order", "rank", "chain", "mechanism", "policy", "replay",
+                    "quality", "source", "prepare", "bound", "simulate")),
     # an audit covers the whole path from a worker's score to the third-party's view, through the cores
     Layer("audit", ("lab/audit/*",), False,
           COMMON + ("noise", "mechanism", "quality", "privatizer", "identity", "wire", "crowd", "rank", "order",

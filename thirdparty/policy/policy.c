@@ -81,6 +81,10 @@ void cv_policy_apply(struct cv_policy *policy, const struct cv_release *release)
   policy->class->apply(policy, release);
 }
 
+bool cv_policy_exhaust(struct cv_policy *policy, uint32_t arm) {
+  return policy->class->exhaust != NULL && policy->class->exhaust(policy, arm);
+}
+
 enum cv_err cv_policy_step(struct cv_policy *policy, uint64_t plan, struct cv_policy_step *step) {
   step->done = false;
   step->decisions = 0;

@@ -35,7 +35,8 @@
 #include "thirdparty/policy/tail.h"
 
 enum radius { RADIUS_PRINTED, RADIUS_PROOF, RADIUS_SOUND };
-enum { STATE_VERSION = 1 };
+/* The second version has what is parked. */
+enum { STATE_VERSION = 2 };
 /* Limit of releases per arm in a stored state: more than any campaign has, and its square is a finite double. */
 #define RELEASES_END (UINT64_C(1) << 48)
 
@@ -43,12 +44,32 @@ static const char *const radius_words[] = {"printed", "proof", "sound", NULL};
 static const char *const settled_words[] = {"pull", "hold", NULL};
 
 static const struct cv_param_rule rules[] = {
-    {.key = "alpha", .low = 0, .high = (double)INFINITY, .fallback = (double)NAN},
+    {.key = "alpha",
+     .low = 0,
+     .high = (double)INFINITY,
+     .fallback = (double)NAN,
+     .help = "rank span in scores: items within alpha of the best of a class are in it; 0 ranks fully"},
     /* The lower end prevents underflow of delta/(2K n(n+1)). */
-    {.key = "delta", .low = 1e-100, .high = 1, .high_open = true, .fallback = 0.1},
-    {.key = "tokens_per_round", .low = 1, .high = UINT32_MAX, .whole = true, .fallback = 6000},
-    {.key = "radius", .choices = radius_words, .fallback_text = "sound"},
-    {.key = "settled", .choices = settled_words, .fallback_text = "hold"},
+    {.key = "delta",
+     .low = 1e-100,
+     .high = 1,
+     .high_open = true,
+     .fallback = 0.1,
+     .help = "the probability of a wrong ranking, at most"},
+    {.key = "tokens_per_round",
+     .low = 1,
+     .high = UINT32_MAX,
+     .whole = true,
+     .fallback = 6000,
+     .help = "tokens of each item that is not settled, in a round"},
+    {.key = "radius",
+     .choices = radius_words,
+     .fallback_text = "sound",
+     .help = "sound: intervals that hold as proved; printed and proof: as the paper has them"},
+    {.key = "settled",
+     .choices = settled_words,
+     .fallback_text = "hold",
+     .help = "hold: settled items get no more tokens; pull: they do, as in the paper"},
     CV_LIES_RULE,
 };
 
@@ -191,11 +212,16 @@ static void plan(const struct ppar *self, struct cv_policy_step *step) {
   struct cv_ranking_bounds b = cv_ranking_bounds_of(&self->ranking);
   uint32_t best = self->ranking.by_leader ? b.leader : b.top;
   for (uint32_t i = 0; i < self->ranking.arms; i++) {
-    if (cv_ranking_is_active(&self->ranking, i) &&
+    if (cv_ranking_is_active(&self->ranking, i) && !self->ranking.arm[i].is_exhausted &&
         (!self->hold || cv_ranking_is_undecided(&self->ranking, i) || i == best)) {
       step->want[step->wants++] = (struct cv_want){.arm = i, .tokens = self->tokens_per_round};
     }
   }
+}
+
+static bool exhaust(struct cv_policy *policy, uint32_t i) {
+  cv_ranking_exhaust(&of(policy)->ranking, i);
+  return true;
 }
 
 static enum cv_err make_step(struct cv_policy *policy, uint64_t number, struct cv_policy_step *step) {
@@ -230,13 +256,15 @@ static void save(const struct cv_policy *policy, struct cv_buf *out) {
     cv_buf_put_f64(out, arm->radius);
     cv_buf_put_u32(out, arm->rank_class);
     cv_buf_put_u8(out, arm->below);
+    cv_ranking_save_parked(arm, out);
   }
 }
 
 static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
   struct ppar *self = of(policy);
   struct cv_ranking *ranking = &self->ranking;
-  if (cv_read_u8(in) != STATE_VERSION) {
+  uint8_t version = cv_read_u8(in);
+  if (version < 1 || version > STATE_VERSION) {
     return CV_ERR_VERSION;
   }
   ranking->rank_class = cv_read_u32(in);
@@ -252,6 +280,9 @@ static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
     arm->noise = arm->tokens > 0 ? (double)NAN : 0;
     arm->rank_class = cv_read_u32(in);
     arm->below = cv_read_u8(in) != 0;
+    if (version > 1) {
+      cv_ranking_load_parked(arm, in);
+    }
     if (!cv_ranking_is_plausible(ranking, arm) || (self->releases[i] > 0) != (arm->tokens > 0) ||
         self->releases[i] >= RELEASES_END) {
       return CV_ERR_DAMAGED;
@@ -262,6 +293,7 @@ static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
 
 const struct cv_policy_class cv_policy_ppar = {
     .name = "ppar",
+    .about = "the classes of the items (PPAR)",
     .kind = CV_POLICY_RANKING,
     .tells_noise = true,
     .rules = rules,
@@ -270,6 +302,7 @@ const struct cv_policy_class cv_policy_ppar = {
     .create = create,
     .destroy = destroy,
     .apply = apply,
+    .exhaust = exhaust,
     .step = make_step,
     .standing = standing,
     .ranking = ranking,

@@ -52,7 +52,8 @@
 #include "thirdparty/policy/ranking.h"
 #include "thirdparty/policy/step.h"
 
-enum { STATE_VERSION = 1, LOOKS = 3 };
+/* The second version has what is parked. */
+enum { STATE_VERSION = 2, LOOKS = 3 };
 /* Limits of a stored state: more than any campaign has. */
 #define TOKENS_END (UINT64_C(1) << 52)
 static const uint32_t NOBODY = UINT32_MAX;
@@ -67,12 +68,34 @@ enum scores { SCORES_INDEPENDENT, SCORES_ONCE, SCORES_REACTING };
 static const char *const score_words[] = {"independent", "without-replacement", "reacting", NULL};
 
 static const struct cv_param_rule rules[] = {
-    {.key = "alpha", .low = 0, .high = (double)INFINITY, .fallback = (double)NAN},
+    {.key = "alpha",
+     .low = 0,
+     .high = (double)INFINITY,
+     .fallback = (double)NAN,
+     .help = "rank span in scores: items within alpha of the best of a class are in it; 0 ranks fully"},
     /* The lower end prevents underflow of the levels. */
-    {.key = "delta", .low = 1e-100, .high = 1, .high_open = true, .fallback = 0.1},
-    {.key = "scores", .choices = score_words, .fallback_text = "independent"},
-    {.key = "tokens_per_round", .low = 1, .high = CV_PLAN_TOKENS_MAX, .whole = true, .fallback = 20},
-    {.key = "arms_per_plan", .low = 1, .high = CV_ARMS_MAX, .whole = true, .fallback = 1},
+    {.key = "delta",
+     .low = 1e-100,
+     .high = 1,
+     .high_open = true,
+     .fallback = 0.1,
+     .help = "the probability of a wrong ranking, at most"},
+    {.key = "scores",
+     .choices = score_words,
+     .fallback_text = "independent",
+     .help = "what is known of an item's scores: draws of one law, rows used once each, or only a constant mean"},
+    {.key = "tokens_per_round",
+     .low = 1,
+     .high = CV_PLAN_TOKENS_MAX,
+     .whole = true,
+     .fallback = 20,
+     .help = "the fewest tokens that a release sums"},
+    {.key = "arms_per_plan",
+     .low = 1,
+     .high = CV_ARMS_MAX,
+     .whole = true,
+     .fallback = 1,
+     .help = "how many items are asked about at the same time"},
     CV_LIES_RULE,
 };
 
@@ -433,7 +456,8 @@ static void plan_duels(struct ppar_kl *self, struct cv_policy_step *step) {
     uint32_t looks_like[2];
     struct duel duel = widest(self, &bounds, looks_like);
     double growth = pow((duel.width + duel.other) / duel.gap, 2);
-    uint32_t pulled = holds_up(self, &duel, looks_like[duel.is_good]) ? duel.reference : duel.arm;
+    bool can_pull = !self->ranking.arm[duel.reference].is_exhausted;
+    uint32_t pulled = can_pull && holds_up(self, &duel, looks_like[duel.is_good]) ? duel.reference : duel.arm;
     self->evidence[duel.arm].is_tried = true;
     if (!self->evidence[pulled].is_wanted) {
       /* An infinite quotient, or none of two zeros, is a gap too small to see. */
@@ -445,11 +469,16 @@ static void plan_duels(struct ppar_kl *self, struct cv_policy_step *step) {
 /* The first release of every arm. False if all have one. */
 static bool plan_first(struct ppar_kl *self, struct cv_policy_step *step) {
   for (uint32_t i = 0; i < self->ranking.arms; i++) {
-    if (self->evidence[i].releases == 0) {
+    if (self->evidence[i].releases == 0 && !self->ranking.arm[i].is_exhausted) {
       want(self, i, MOST_GROWTH, step);
     }
   }
   return step->wants > 0;
+}
+
+static bool exhaust(struct cv_policy *policy, uint32_t i) {
+  cv_ranking_exhaust(&of(policy)->ranking, i);
+  return true;
 }
 
 static enum cv_err make_step(struct cv_policy *policy, uint64_t number, struct cv_policy_step *step) {
@@ -490,13 +519,15 @@ static void save(const struct cv_policy *policy, struct cv_buf *out) {
     cv_buf_put_f64(out, evidence->high);
     cv_buf_put_u32(out, ranking->arm[i].rank_class);
     cv_buf_put_u8(out, ranking->arm[i].below);
+    cv_ranking_save_parked(&ranking->arm[i], out);
   }
 }
 
 static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
   struct ppar_kl *self = of(policy);
   struct cv_ranking *ranking = &self->ranking;
-  if (cv_read_u8(in) != STATE_VERSION) {
+  uint8_t version = cv_read_u8(in);
+  if (version < 1 || version > STATE_VERSION) {
     return CV_ERR_VERSION;
   }
   ranking->rank_class = cv_read_u32(in);
@@ -513,6 +544,9 @@ static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
     evidence->high = cv_read_f64(in);
     arm->rank_class = cv_read_u32(in);
     arm->below = cv_read_u8(in) != 0;
+    if (version > 1) {
+      cv_ranking_load_parked(arm, in);
+    }
     bool is_interval = evidence->low >= 0 && evidence->low <= evidence->high && evidence->high <= 1;
     if (!is_interval || (evidence->releases > 0) != (arm->tokens > 0) || evidence->releases > arm->tokens ||
         arm->tokens >= TOKENS_END || !cv_ranking_is_plausible(ranking, arm)) {
@@ -527,6 +561,7 @@ static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
 
 const struct cv_policy_class cv_policy_ppar_kl = {
     .name = "ppar-kl",
+    .about = "the classes of the items, with a fraction of the tokens of ppar",
     .kind = CV_POLICY_RANKING,
     .once_key = "scores",
     .once_word = "without-replacement",
@@ -536,6 +571,7 @@ const struct cv_policy_class cv_policy_ppar_kl = {
     .create = create,
     .destroy = destroy,
     .apply = apply,
+    .exhaust = exhaust,
     .step = make_step,
     .standing = standing,
     .ranking = ranking,

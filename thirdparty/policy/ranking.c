@@ -29,11 +29,11 @@ void cv_ranking_fini(struct cv_ranking *self) {
 }
 
 static bool is_active(const struct cv_ranking *self, const struct cv_ranked *arm) {
-  return !arm->below && (arm->rank_class == 0 || arm->rank_class == self->rank_class);
+  return !arm->below && arm->held == CV_HELD_NO && (arm->rank_class == 0 || arm->rank_class == self->rank_class);
 }
 
 static bool is_undecided(const struct cv_ranked *arm) {
-  return !arm->below && arm->rank_class == 0;
+  return !arm->below && arm->held == CV_HELD_NO && arm->rank_class == 0;
 }
 
 bool cv_ranking_is_active(const struct cv_ranking *self, uint32_t i) {
@@ -44,6 +44,7 @@ bool cv_ranking_is_undecided(const struct cv_ranking *self, uint32_t i) {
   return is_undecided(&self->arm[i]);
 }
 
+/* Of an arm with a release. */
 static double low_of(const struct cv_ranked *arm) {
   return arm->mean - arm->radius;
 }
@@ -359,10 +360,8 @@ static bool fall(struct cv_ranking *self, struct cv_policy_step *step) {
   return false;
 }
 
-bool cv_ranking_decide(struct cv_ranking *self, struct cv_policy_step *step) {
-  for (uint32_t i = 0; i < self->arms; i++) {
-    self->arm[i].removal = 0;
-  }
+/* Decides all that the present means and radii decide. True if the ranking is finished. */
+static bool decide_all(struct cv_ranking *self, struct cv_policy_step *step) {
   bool has_passed = false;
   /* A pass that decides all of S opens the next class. By leader, new releases come first; by interval it goes on, from
    * its second class with fall(). */
@@ -384,19 +383,129 @@ bool cv_ranking_decide(struct cv_ranking *self, struct cv_policy_step *step) {
   return false;
 }
 
+/* ---- parking ---- */
+
+void cv_ranking_exhaust(struct cv_ranking *self, uint32_t i) {
+  CV_REQUIRE(i < self->arms);
+  self->arm[i].is_exhausted = true;
+}
+
+/* Whether the arm was in S when the class began: it can be in this class, or in the next one at best. */
+static bool began_here(const struct cv_ranking *self, const struct cv_ranked *arm) {
+  bool is_parked_here = arm->held != CV_HELD_NO && arm->held_class == self->rank_class;
+  return is_active(self, arm) || arm->below || is_parked_here;
+}
+
+/*
+ * The last class that arm i can be in. Each class of S above its own has a leader more than alpha above the arm, and
+ * more than alpha above the next leader: so there are no more of them than such arms, and fewer than the distance to
+ * the highest one in steps of alpha.
+ */
+static uint32_t last_class(const struct cv_ranking *self, uint32_t i) {
+  const struct cv_ranked *arm = &self->arm[i];
+  double low = arm->tokens > 0 ? low_of(arm) : 0, high = low;
+  uint32_t above = 0;
+  for (uint32_t j = 0; j < self->arms; j++) {
+    const struct cv_ranked *other = &self->arm[j];
+    if (j != i && began_here(self, other)) {
+      double their_high = other->tokens > 0 ? high_of(other) : 1;
+      above += their_high > low + self->alpha;
+      high = larger(high, their_high);
+    }
+  }
+  double steps = self->alpha > 0 ? ceil((high - low) / self->alpha * (1 + 1e-12)) - 1 : INFINITE;
+  return self->rank_class + (steps < above ? (uint32_t)larger(steps, 0) : above);
+}
+
+static void park(struct cv_ranking *self, uint32_t i, enum cv_held held) {
+  struct cv_ranked *arm = &self->arm[i];
+  arm->held_last = last_class(self, i);
+  arm->held_class = self->rank_class;
+  arm->held = held;
+}
+
+/* Arms that were removed from the class because of an arm that has left it are undecided again, unless another arm of S
+ * removes them, too. */
+static void take_back(struct cv_ranking *self) {
+  struct cv_ranking_bounds b = cv_ranking_bounds_of(self);
+  for (uint32_t i = 0; i < self->arms; i++) {
+    struct cv_ranked *arm = &self->arm[i];
+    if (arm->below && (b.sure == NOBODY || !(high_of(arm) < b.low - self->alpha))) {
+      arm->below = false;
+    }
+  }
+}
+
+/* Parks the arms of S that are undecided and have no further tokens. As long as other arms wait for their first
+ * release, only those without any release. False if there are none. */
+static bool park_exhausted(struct cv_ranking *self) {
+  bool has_parked = false, all_known = true;
+  for (uint32_t i = 0; i < self->arms; i++) {
+    const struct cv_ranked *arm = &self->arm[i];
+    all_known = all_known && (!is_active(self, arm) || arm->tokens > 0 || arm->is_exhausted);
+  }
+  for (uint32_t i = 0; i < self->arms; i++) {
+    const struct cv_ranked *arm = &self->arm[i];
+    if (arm->is_exhausted && is_undecided(arm) && (all_known || arm->tokens == 0)) {
+      park(self, i, CV_HELD_USED_UP);
+      has_parked = true;
+    }
+  }
+  if (has_parked && !self->by_leader) {
+    take_back(self);
+  }
+  return has_parked;
+}
+
+bool cv_ranking_decide(struct cv_ranking *self, struct cv_policy_step *step) {
+  for (uint32_t i = 0; i < self->arms; i++) {
+    self->arm[i].removal = 0;
+  }
+  bool is_finished = decide_all(self, step);
+  while (!is_finished && park_exhausted(self)) {
+    is_finished = decide_all(self, step);
+  }
+  return is_finished;
+}
+
 void cv_ranking_standing(const struct cv_ranking *self, uint32_t i, struct cv_standing *ret) {
   CV_REQUIRE(i < self->arms);
   const struct cv_ranked *arm = &self->arm[i];
   bool is_known = arm->tokens > 0;
   *ret = (struct cv_standing){.arm = i,
-                              .rank_class = arm->rank_class,
+                              .rank_class = arm->held == CV_HELD_NO ? arm->rank_class : arm->held_class,
+                              .rank_last = arm->held == CV_HELD_NO ? 0 : arm->held_last,
+                              .held = arm->held,
                               .tokens = arm->tokens,
                               .mean = is_known ? arm->mean : 0.5,
                               .radius = is_known ? arm->radius : 0.5,
                               .noise = is_known ? arm->noise : 0};
 }
 
+void cv_ranking_save_parked(const struct cv_ranked *arm, struct cv_buf *out) {
+  cv_buf_put_u8(out, arm->is_exhausted);
+  cv_buf_put_u8(out, (uint8_t)arm->held);
+  cv_buf_put_u32(out, arm->held_class);
+  cv_buf_put_u32(out, arm->held_last);
+}
+
+void cv_ranking_load_parked(struct cv_ranked *arm, struct cv_reader *in) {
+  arm->is_exhausted = cv_read_u8(in) != 0;
+  arm->held = (enum cv_held)cv_read_u8(in);
+  arm->held_class = cv_read_u32(in);
+  arm->held_last = cv_read_u32(in);
+}
+
+static bool is_parking_plausible(const struct cv_ranking *self, const struct cv_ranked *arm) {
+  if (arm->held == CV_HELD_NO) {
+    return arm->held_class == 0 && arm->held_last == 0;
+  }
+  return (unsigned)arm->held < CV_HELD_COUNT && arm->rank_class == 0 && !arm->below && arm->held_class >= 1 &&
+         arm->held_class <= self->rank_class && arm->held_last >= arm->held_class && arm->held_last <= self->arms &&
+         (arm->held != CV_HELD_USED_UP || arm->is_exhausted) && (arm->held != CV_HELD_BOUNDARY || arm->tokens > 0);
+}
+
 bool cv_ranking_is_plausible(const struct cv_ranking *self, const struct cv_ranked *arm) {
-  return isfinite(arm->mean) && isfinite(arm->radius) && arm->radius >= 0 && arm->rank_class <= self->rank_class &&
-         !(arm->below && arm->rank_class != 0);
+  return is_parking_plausible(self, arm) && isfinite(arm->mean) && isfinite(arm->radius) && arm->radius >= 0 &&
+         arm->rank_class <= self->rank_class && !(arm->below && arm->rank_class != 0);
 }

@@ -47,20 +47,23 @@
 struct cv_ranked {
   uint64_t tokens; /* of the last release; 0: none yet */
   double mean, radius;
-  double noise;        /* the part of the radius that noise makes; NAN: not known, as after `load` */
-  uint32_t rank_class; /* settled there; 0 = undecided */
-  bool below;          /* undecided and removed from the present class */
-  uint32_t removal;    /* 1 + index of its removal among the decisions of the present step; 0 = none */
-  double give;         /* how far one false token can move an end of the interval */
-  double noisy_mean;   /* of the last release; `mean` is the middle of the interval */
-  double share;        /* how far one false token can move it */
+  double noise;                   /* the part of the radius that noise makes; NAN: not known, as after `load` */
+  uint32_t rank_class;            /* settled there; 0 = undecided */
+  bool below;                     /* undecided and removed from the present class */
+  bool is_exhausted;              /* there are no further tokens of it */
+  enum cv_held held;              /* parked: undecided, out of S, never asked for again */
+  uint32_t held_class, held_last; /* parked in class held_class: in this class or below, up to held_last */
+  uint32_t removal;               /* 1 + index of its removal among the decisions of the present step; 0 = none */
+  double give;                    /* how far one false token can move an end of the interval */
+  double noisy_mean;              /* of the last release; `mean` is the middle of the interval */
+  double share;                   /* how far one false token can move it */
   struct cv_policy_lies lies;
 };
 
 /* The parameter of every ranking policy: so many false tokens do not turn a class. The policy widens each interval by
  * as many times what one of them can do to it. */
 #define CV_LIES_RULE \
-  { .key = "lies", .low = 0, .high = 1e12, .whole = true, .fallback = 0 }
+  { .key = "lies", .low = 0, .high = 1e12, .whole = true, .fallback = 0, .help = "false tokens that turn no class" }
 
 struct cv_ranking {
   double alpha;
@@ -96,6 +99,9 @@ bool cv_ranking_is_active(const struct cv_ranking *self, uint32_t i);
 bool cv_ranking_is_undecided(const struct cv_ranking *self, uint32_t i);
 struct cv_ranking_bounds cv_ranking_bounds_of(const struct cv_ranking *self);
 
+/* From now on there are no tokens of arm i. If it is undecided after the next decisions, it is parked. */
+void cv_ranking_exhaust(struct cv_ranking *self, uint32_t i);
+
 /* Decides all that the present means and radii decide, and opens classes. Adds at most two decisions an arm to the
  * step, which must have room. True if the ranking is finished. */
 bool cv_ranking_decide(struct cv_ranking *self, struct cv_policy_step *step);
@@ -103,6 +109,9 @@ bool cv_ranking_decide(struct cv_ranking *self, struct cv_policy_step *step);
 void cv_ranking_standing(const struct cv_ranking *self, uint32_t i, struct cv_standing *ret);
 /* Counts lies from now on; before the first release. A stored state does not hold the counts. */
 void cv_ranking_count_lies(struct cv_ranking *self);
+/* Saves what is known of the parking of an arm, and loads it; a loaded arm must be checked by is_plausible(). */
+void cv_ranking_save_parked(const struct cv_ranked *arm, struct cv_buf *out);
+void cv_ranking_load_parked(struct cv_ranked *arm, struct cv_reader *in);
 /* For `load`: whether the class of a stored arm can be. */
 bool cv_ranking_is_plausible(const struct cv_ranking *self, const struct cv_ranked *arm);
 

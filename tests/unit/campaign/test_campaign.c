@@ -360,8 +360,8 @@ static const struct {
     {ITEMS, CSV "scale: 5}", ":2:57: items.scale is \"5\"; " TWO},
     {ITEMS, CSV "delimiter: semicolon}", ":2:61: items.delimiter is \"semicolon\"; expected comma or tab"},
     {ITEMS, CSV "rewards: beta}",
-     ":2:50: unknown key \"rewards\" in items; expected source, path, item, score, delimiter, replacement, worker, "
-     "first_worker or scale"},
+     ":2:50: unknown key \"rewards\" in items; expected source, path, item, score, delimiter, scale, replacement, "
+     "worker or first_worker"},
     {ITEMS, "items: {synthetic: 20}", ":2:20: items.synthetic is \"20\"; expected a mapping of keys and values"},
     {ITEMS, "items: {synthetic: {}}", ":2:20: missing items.synthetic.count; expected a whole number from 1 to 4096"},
     {ITEMS, "items: {synthetic: {count: 0}}",
