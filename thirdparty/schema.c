@@ -166,6 +166,15 @@ static const char *const steps[] = {
     "         (SELECT max(s.class) FROM standing s WHERE s.campaign = c.id) AS classes,"
     "         c.plans_accepted AS plans, c.releases, c.decisions"
     "  FROM campaign c ORDER BY c.id;",
+
+    /* The last release of an arm whose data are used up; its tokens may be fewer than planned, and 0. */
+    "CREATE TABLE used_up ("
+    "  campaign INTEGER NOT NULL REFERENCES campaign,"
+    "  arm INTEGER NOT NULL,"
+    "  release INTEGER NOT NULL,"
+    "  PRIMARY KEY (campaign, arm)"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE UNIQUE INDEX used_up_release ON used_up (campaign, release);",
 };
 
 const struct cv_db_schema CV_THIRDPARTY_SCHEMA = {
@@ -182,11 +191,14 @@ static const struct cv_proof_part parts[] = {
     {.table = "release", .group = "campaign"},      {.table = "release_noise", .group = "campaign"},
     {.table = "decision", .group = "campaign"},     {.table = "standing", .group = "campaign"},
     {.table = "policy_state", .group = "campaign"}, {.table = "parked", .group = "campaign"},
+    {.table = "used_up", .group = "campaign"},
 };
 
 enum cv_err cv_thirdparty_prove(struct cv_db *db, enum cv_proof *ret, struct cv_why *why) {
-  /* A database that is opened for reading only may be older than the last table. */
-  size_t count = cv_db_version(db) < CV_THIRDPARTY_WITH_PARKED ? CV_COUNT(parts) - 1 : CV_COUNT(parts);
+  /* A database that is opened for reading only may be older than the last tables. */
+  size_t count = CV_COUNT(parts);
+  count -= cv_db_version(db) < CV_THIRDPARTY_WITH_PARKED;
+  count -= cv_db_version(db) < CV_THIRDPARTY_WITH_USED_UP;
   const struct cv_proof_config config = {.part = parts, .parts = count, .adopts = true};
   return cv_proof_begin(db, &config, ret, why);
 }

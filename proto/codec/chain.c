@@ -5,7 +5,7 @@
 
 /* docs/protocol.md, "Chains". */
 enum {
-  RELEASE_BYTES = 8 + 8 + 4 + 8 + 8 + 4 + CV_NOISE_GROUPS_MAX * 12,
+  RELEASE_BYTES = 8 + 8 + 4 + 8 + 8 + 4 + CV_NOISE_GROUPS_MAX * 12 + 1,
   PLAN_BYTES = 8 + 4 + CV_ARMS_MAX * 8,
 };
 
@@ -44,6 +44,7 @@ void cv_chain_release(struct cv_digest *hash, const struct cv_release *release, 
     at = put_f64(at, release->noise.group[i].scale);
     at = put_le(at, release->noise.group[i].count, 4);
   }
+  at = release->last ? put_le(at, 1, 1) : at;
   extend(hash, record, (size_t)(at - record), digest);
 }
 

@@ -28,6 +28,7 @@ def chain_release(before, release):
     record = struct.pack("<QQIQqI", release.number, release.plan, release.arm, release.tokens, release.noisy_sum,
                          len(release.noise))
     record += b"".join(struct.pack("<dI", group.scale, group.count) for group in release.noise)
+    record += b"\1" * release.last
     return hashlib.sha256(before + record).digest()
 
 
