@@ -9,8 +9,8 @@
 #include "proto/codec/order.h"
 
 /*
- * Prints nothing, or lines like "data used up: Roma, 312 of 400" and "declined by 2 connections: epsilon ...", each after
- * `indent`. `name` of each arm; NULL: not known.
+ * Prints nothing, or lines like "data used up: Roma, 312 of 400" and "declined by 2 connections: epsilon ...", each
+ * after `indent`. `name` of each arm; NULL: not known.
  */
 void cv_hindrance_print(const struct cv_progress *progress, const struct cv_label *name, const char *indent, FILE *to);
 /* Whether the two have different hindrances. */
