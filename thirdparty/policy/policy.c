@@ -86,6 +86,13 @@ bool cv_policy_exhaust(struct cv_policy *policy, uint32_t arm) {
   return policy->class->exhaust != NULL && policy->class->exhaust(policy, arm);
 }
 
+bool cv_policy_take(struct cv_policy *policy, const struct cv_release *release) {
+  if (release->tokens > 0) {
+    cv_policy_apply(policy, release);
+  }
+  return !release->last || cv_policy_exhaust(policy, release->arm);
+}
+
 enum cv_err cv_policy_step(struct cv_policy *policy, uint64_t plan, struct cv_policy_step *step) {
   step->done = false;
   step->decisions = 0;

@@ -121,6 +121,11 @@ void cv_policy_apply(struct cv_policy *policy, const struct cv_release *release)
  */
 CV_MUST_USE bool cv_policy_exhaust(struct cv_policy *policy, uint32_t arm);
 /*
+ * Takes in a release as a broker sends it: applies it unless it is empty, and exhausts its arm if it is the arm's last.
+ * False: the policy cannot go on; it makes no further step.
+ */
+CV_MUST_USE bool cv_policy_take(struct cv_policy *policy, const struct cv_release *release);
+/*
  * Decides with the applied releases and makes plan number `plan` (1 for the first, before any release). Clears `step`
  * first. CV_ERR_NOMEM leaves the policy unchanged.
  */
