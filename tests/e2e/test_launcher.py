@@ -220,7 +220,8 @@ def test_the_ladder_of_the_readme_completes(tmp_path):
     again = crowdveil("replay", database)
     assert again.returncode == 0, again.stdout + again.stderr
     with sqlite3.connect(database) as connection:
-        parked = connection.execute("SELECT arm, class, last_class, held FROM ranking WHERE held IS NOT NULL ORDER BY arm")
+        asked = "SELECT arm, class, last_class, held FROM ranking WHERE held IS NOT NULL ORDER BY arm"
+        parked = connection.execute(asked)
         assert parked.fetchall() == [(2, 1, 2, "boundary"), (5, 2, 3, "boundary"), (8, 3, 4, "boundary")]
 
 

@@ -13,8 +13,8 @@
  *
  * When tokens cannot decide an arm (a heuristic: it affects cost only). An arm with n tokens and its reference (where
  * it would be settled: the highest upper bound; else the highest lower bound) with n' are decided when their half
- * widths sum to the gap between their estimates, beyond alpha. The widths fall as the root of the tokens. The gap is taken to
- * be one standard deviation larger than it looks: `doubt` of each half width, together. So the arm needs about
+ * widths sum to the gap between their estimates, beyond alpha. The widths fall as the root of the tokens. The gap is
+ * taken to be one standard deviation larger than it looks: `doubt` of each half width, together. So the arm needs about
  * (n + n') ((w + w')/gap)^2 tokens, less the n + n' that it has. An arm that waits for its class needs as many as make
  * its half width alpha/4 (twice its tokens with alpha 0). What is left of the limit goes to the arms that need least,
  * one by one; for the others it does not suffice: they are hopeless. Hopeless arms that may not be parked yet are
