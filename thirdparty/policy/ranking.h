@@ -102,11 +102,11 @@ struct cv_ranking {
   double *low;
 };
 
-/* The parameter of both ranking policies: whether arms on a boundary are parked. Campaigns of older versions do not
- * have it, and do not park. */
+/* The parameter of both ranking policies: whether arms on a boundary are parked. A campaign without it is of an older
+ * version and goes on as it began; new campaign files park. */
 extern const char *const cv_ranking_boundary_words[];
 #define CV_BOUNDARY_RULE \
-  { .key = "boundary", .choices = cv_ranking_boundary_words, .fallback_text = "park" }
+  { .key = "boundary", .choices = cv_ranking_boundary_words, .fallback_text = "feed", .fresh_text = "park" }
 /* Sets what decides about parking, from a campaign whose error probability is `delta`. */
 void cv_ranking_park_within(struct cv_ranking *self, const struct cv_spec *spec, double delta);
 /* The tokens that are left of the limit. */
