@@ -51,6 +51,7 @@ struct cv_pulls_sums cv_pulls_sums(const struct cv_outcome *outcome) {
 static void print_heading(const struct cv_outcome *outcome, int columns, FILE *to) {
   (void)fprintf(to, "%s%*s        pulls  share  noisy mean", outcome->cost_micro == NULL ? "item  " : "worker",
                 columns > 6 ? columns - 6 : 0, "");
+  cv_unit_print_heading(&outcome->unit, to);
   (void)fprintf(to, "%s%s%s\n", outcome->mean == NULL ? "" : "   truth",
                 outcome->cost_micro == NULL ? "" : "      cost        paid",
                 outcome->kind == CV_POLICY_GRAPH ? "  still active" : "");
@@ -64,6 +65,7 @@ static void print_row(const struct cv_outcome *outcome, uint32_t arm, uint64_t p
   (void)fprintf(to, "  %11s %5.1f%%", cv_count_text(standing->tokens).text,
                 pulls == 0 ? 0 : 100 * (double)standing->tokens / (double)pulls);
   (void)fprintf(to, standing->tokens == 0 ? "           -" : "%12.4f", standing->mean);
+  cv_unit_print_cell(&outcome->unit, standing, to);
   if (outcome->mean != NULL) {
     (void)fprintf(to, "  %6.4f", outcome->mean[arm]);
   }

@@ -81,6 +81,39 @@ static void a_privatizer_may_have_a_list_for_the_arms(void **state) {
   cv_campaign_fini(&file);
 }
 
+static void other_data_files_in_full(void **state) {
+  struct cv_campaign_file file;
+#define REST "policy: ppar\nprivacy: {epsilon: 1}\n"
+  load(
+      "campaign: a\nitems: {source: sqlite, path: /r.db, query: \"SELECT a, b FROM c\", item: a, score: b,\n"
+      "  missing: skip, top: 50, min_rows: 20}\n" REST,
+      &file);
+  assert_int_equal(file.items.source, CV_SOURCE_CSV);
+  assert_int_equal(file.items.csv.format, CV_FORMAT_SQLITE);
+  assert_string_equal(file.items.csv.query, "SELECT a, b FROM c");
+  assert_true(file.items.csv.skips_missing);
+  assert_int_equal(file.items.csv.top, 50);
+  assert_int_equal(file.items.csv.least_rows, 20);
+  cv_campaign_fini(&file);
+  load("campaign: a\nitems: {source: jsonl, path: r.jsonl, item: a, score: b}\n" REST, &file);
+  assert_int_equal(file.items.csv.format, CV_FORMAT_JSONL);
+  assert_false(file.items.csv.skips_missing);
+  assert_true(file.items.csv.top == 0 && file.items.csv.least_rows == 0 && file.items.csv.query == NULL);
+  cv_campaign_fini(&file);
+  static const struct {
+    const char *path;
+    char delimiter;
+  } cases[] = {{"r.csv.gz", ','}, {"r.tsv.zst", '\t'}, {"r.tab.gz", '\t'}, {"tsv.gz", ','}, {".tsv.csv", ','}};
+  for (size_t i = 0; i < CV_COUNT(cases); i++) {
+    char text[300];
+    (void)snprintf(text, sizeof(text), "campaign: a\nitems: {source: csv, path: %s, item: a, score: b}\n" REST,
+                   cases[i].path);
+    load(text, &file);
+    assert_int_equal(file.items.csv.delimiter, cases[i].delimiter);
+    cv_campaign_fini(&file);
+  }
+}
+
 static void a_csv_campaign_in_full(void **state) {
   struct cv_campaign_file file;
   load(
@@ -356,11 +389,20 @@ static const struct {
     {ITEMS, "items: {adversary: {name: oblivious}, spread: 1}",
      ":2:39: unknown key \"spread\" in items; expected adversary"},
     {ITEMS, "items: {sourc: csv}", ":2:9: unknown key \"sourc\" in items; did you mean \"source\"?"},
-    {ITEMS, "items: {source: sql, path: a, item: b, score: c}", ":2:17: items.source is \"sql\"; expected csv"},
+    {ITEMS, "items: {source: sql, path: a, item: b, score: c}",
+     ":2:17: items.source is \"sql\"; expected csv, jsonl or sqlite"},
     {ITEMS, "items: {source: csv, item: b, score: c}", ":2:8: missing items.path; expected a path"},
     {ITEMS, "items: {source: csv, path: a, item: b}", ":2:8: missing items.score; expected a text"},
     {ITEMS, "items: {source: csv, path: a, item: \"\", score: c}",
      ":2:37: items.item has no value; expected a name of 1 to 63 bytes"},
+    {ITEMS, "items: {source: sqlite, path: a, item: b, score: c}",
+     ":2:8: missing items.query; expected one SELECT with source sqlite"},
+    {ITEMS, "items: {source: csv, path: a, item: b, score: c, query: SELECT 1}",
+     ":2:50: items.query with source csv; expected it with source sqlite alone"},
+    {ITEMS, "items: {source: jsonl, path: a, item: b, score: c, delimiter: tab}",
+     ":2:52: items.delimiter with source jsonl; expected it with source csv alone"},
+    {ITEMS, CSV "missing: drop}", ":2:59: items.missing is \"drop\"; expected refuse or skip"},
+    {ITEMS, CSV "top: -1}", ":2:55: items.top is \"-1\"; expected a whole number from 0 to 131072"},
     {ITEMS, CSV "scale: [5, 1]}", ":2:57: items.scale is [5, 1]; " TWO},
     {ITEMS, CSV "scale: [1, 1]}", ":2:57: items.scale is [1, 1]; " TWO},
     {ITEMS, CSV "scale: [1]}", ":2:57: items.scale has fewer than 2 values; " TWO},
@@ -370,7 +412,7 @@ static const struct {
     {ITEMS, CSV "delimiter: semicolon}", ":2:61: items.delimiter is \"semicolon\"; expected comma or tab"},
     {ITEMS, CSV "rewards: beta}",
      ":2:50: unknown key \"rewards\" in items; expected source, path, item, score, delimiter, scale, replacement, "
-     "worker or first_worker"},
+     "worker, first_worker, query, missing, top or min_rows"},
     {ITEMS, "items: {synthetic: 20}", ":2:20: items.synthetic is \"20\"; expected a mapping of keys and values"},
     {ITEMS, "items: {synthetic: {}}", ":2:20: missing items.synthetic.count; expected a whole number from 1 to 131072"},
     {ITEMS, "items: {synthetic: {count: 0}}",
@@ -395,7 +437,10 @@ static const struct {
     {ITEMS, "items: {list: []}", ":2:15: items.list has 0 items; expected 1 to 131072"},
     {ITEMS, "items: {list: x}", ":2:15: items.list is \"x\"; expected a list of items"},
     {ITEMS, "items: {list: [x]}", ":2:16: an item is \"x\"; expected a mapping like {name: Roma, mean: 0.7}"},
-    {ITEMS, "items: {list: [{name: a}]}", ":2:16: missing items.list.mean; expected a number from 0 to 1"},
+    {ITEMS, "items: {list: [{name: a}, {name: b, mean: 1}]}",
+     ":2:27: item \"b\" has a mean, but the items before have none; expected means of all or none"},
+    {ITEMS, "items: {list: [{name: a, mean: 1}, {name: b}]}",
+     ":2:36: item \"b\" has no mean, but the items before have one; expected means of all or none"},
     {ITEMS, "items: {list: [{mean: 1}]}", ":2:16: missing items.list.name; expected a text"},
     {ITEMS, "items: {list: [{name: a, mean: 1.5}]}",
      ":2:32: items.list.mean is \"1.5\"; expected a number from 0 to 1"},
@@ -525,7 +570,7 @@ static void a_bad_campaign_is_one_clear_line(void **state) {
 /* The message lists every reward model of the table, or the similar one. */
 static void an_unknown_reward_model_is_reported_with_the_known_ones(void **state) {
 #define WORD(file, kind, word, ...) word,
-  static const char *const words[] = {CV_REWARD_LAWS(WORD)};
+  static const char *const words[] = {CV_REWARD_LAWS(WORD) CV_REWARDS_PAIRS_WORD};
   char message[512] = ":2:40: unknown reward model \"gauss\"; expected one of bernoulli";
   for (size_t i = 1; i < CV_COUNT(words); i++) {
     size_t used = strlen(message);
@@ -540,6 +585,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_csv_campaign),
       cmocka_unit_test(a_csv_campaign_in_full),
+      cmocka_unit_test(other_data_files_in_full),
       cmocka_unit_test(a_privatizer_may_have_a_list_for_the_arms),
       cmocka_unit_test(a_synthetic_campaign),
       cmocka_unit_test(a_campaign_of_given_items),
