@@ -188,7 +188,8 @@ static enum cv_err count_wrong(const struct cv_prepared *prepared, const struct 
     }
   }
   for (uint32_t i = 0; i < arms; i++) {
-    wrong += trial->standing[i].rank_class != truth[i];
+    const struct cv_standing *found = &trial->standing[i];
+    wrong += found->held != CV_HELD_NO || found->rank_class != truth[i];
   }
   free(truth);
   *ret = wrong;

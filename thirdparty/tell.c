@@ -295,12 +295,9 @@ static void print_row(const struct cv_history *history, uint32_t arm, struct cv_
   }
   put(out, "</th><td>");
   if (standing->held != CV_HELD_NO) {
-    print(out, "%" PRIu32 " to %" PRIu32 " (%s)", standing->rank_class, standing->rank_last,
-          cv_held_text(standing->held));
-  } else if (standing->rank_class > 0) {
-    print(out, "%" PRIu32, standing->rank_class);
+    print(out, "%s (%s)", cv_class_text(standing).text, cv_held_text(standing->held));
   } else {
-    put(out, "undecided");
+    put(out, standing->rank_class > 0 ? cv_class_text(standing).text : "undecided");
   }
   print(out, "</td><td>%" PRIu64 "</td><td>%.4f</td><td>%.4f</td><td>%.4f</td></tr>\n", standing->tokens,
         standing->mean, standing->radius, standing->noise);

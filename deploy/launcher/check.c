@@ -20,11 +20,7 @@ static const struct cv_config_rule rules[] = {
      .offset = offsetof(struct settings, keys),
      .fallback = "false",
      .help = "list every key of a campaign file instead, with what it accepts and an example"},
-    {.key = "json",
-     .type = CV_CONFIG_BOOL,
-     .offset = offsetof(struct settings, json),
-     .fallback = "false",
-     .help = "print one JSON object"},
+    CV_JSON_RULE(offsetof(struct settings, json)),
 };
 
 static const struct cv_config_table table = {
@@ -37,17 +33,6 @@ static const struct cv_config_table table = {
     .count = CV_COUNT(rules),
     .check = cv_launcher_check_file,
 };
-
-/* Takes ownership of the object; NULL: out of memory. */
-static int write_json(json_t *object, int status) {
-  if (object == NULL) {
-    return cv_command_fail(&table, 1, "%s", cv_err_text(CV_ERR_NOMEM));
-  }
-  (void)json_dumpf(object, stdout, JSON_COMPACT);
-  json_decref(object);
-  (void)printf("\n");
-  return status;
-}
 
 /* What the broker's operator has to permit for this campaign; NULL: nothing. */
 static const char *needs(const struct cv_spec *spec) {
@@ -66,7 +51,8 @@ static int say_valid(const struct settings *settings, const char *path, const st
   }
   const char *asked = needs(spec);
   if (settings->json) {
-    return write_json(
+    return cv_launcher_print_json(
+        &table,
         json_pack("{s:s, s:b, s:s, s:i, s:s, s:s, s:s, s:I, s:o, s:o, s:s?}", "file", path, "valid", 1, "campaign",
                   spec->name, "items", (int)spec->arms, "policy", spec->policy.name, "mechanism", spec->mechanism.name,
                   "privatizer", spec->privatizer.name, "epsilon_micro", (json_int_t)token_micro, "data",
@@ -93,7 +79,8 @@ static int check(const struct settings *settings, const char *path) {
   struct cv_why why;
   if (cv_launcher_prepare(&table, path, CV_SEED_NONE, &prepared, &why) != CV_OK) {
     if (settings->json) {
-      return write_json(json_pack("{s:s, s:b, s:s}", "file", path, "valid", 0, "message", why.text), 2);
+      return cv_launcher_print_json(&table, json_pack("{s:s, s:b, s:s}", "file", path, "valid", 0, "message", why.text),
+                                    2);
     }
     return cv_command_fail(&table, 2, "%s", why.text);
   }
@@ -105,7 +92,7 @@ static int check(const struct settings *settings, const char *path) {
 static int list_keys(const struct settings *settings) {
   json_t *reference = cv_reference_json();
   if (settings->json || reference == NULL) {
-    return write_json(reference, 0);
+    return cv_launcher_print_json(&table, reference, 0);
   }
   cv_reference_print(reference, stdout);
   json_decref(reference);

@@ -7,6 +7,16 @@
 
 #include "simulate/choose.h"
 
+int cv_launcher_print_json(const struct cv_config_table *table, json_t *object, int status) {
+  if (object == NULL) {
+    return cv_command_fail(table, 1, "%s", cv_err_text(CV_ERR_NOMEM));
+  }
+  (void)json_dumpf(object, stdout, JSON_COMPACT);
+  (void)printf("\n");
+  json_decref(object);
+  return status;
+}
+
 enum cv_err cv_launcher_number(const char *word, uint64_t *ret, struct cv_why *why) {
   char *end;
   errno = 0;

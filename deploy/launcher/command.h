@@ -6,6 +6,8 @@
 #ifndef CV_LAUNCHER_COMMAND_H
 #define CV_LAUNCHER_COMMAND_H
 
+#include <jansson.h>
+
 #include "common/base/err.h"
 #include "common/config/command.h"
 #include "prepare/prepare.h"
@@ -31,6 +33,15 @@ int cv_launcher_profiles(int argc, char **argv);
 int cv_launcher_up(int argc, char **argv);
 /* Internal: runs a program that gets SIGTERM when its parent process ends. */
 int cv_launcher_tether(int argc, char **argv);
+
+/* The rule of --json for commands that print one object in place of text; `at` is the offset of a bool. */
+#define CV_JSON_RULE(at)                                                        \
+  {                                                                             \
+    .key = "json", .type = CV_CONFIG_BOOL, .offset = (at), .fallback = "false", \
+    .help = "print one JSON object in place of text"                            \
+  }
+/* Prints the object on one line and returns `status`. Takes ownership; NULL means that memory was short: status 1. */
+int cv_launcher_print_json(const struct cv_config_table *table, json_t *object, int status);
 
 /* Parses a campaign number, 1 or more, into *ret. CV_ERR_INVALID otherwise. */
 CV_MUST_USE enum cv_err cv_launcher_number(const char *word, uint64_t *ret, struct cv_why *why);

@@ -125,7 +125,7 @@ static void total_of(const struct cv_compared *compared, enum total total, char 
       (void)snprintf(to, size, "%u of %u", cv_compared_right(compared), compared->items);
       break;
     case ACCURACY:
-      (void)snprintf(to, size, "%.4f", compared->accuracy);
+      (void)snprintf(to, size, isnan(compared->accuracy) ? "-" : "%.4f", compared->accuracy);
       break;
     case UNDECIDED:
       (void)snprintf(to, size, "%u", cv_compared_undecided(compared));
@@ -198,7 +198,7 @@ static json_t *item_json(const struct cv_compared of[2], uint32_t at) {
 }
 
 static json_t *accuracy_json(const struct cv_compared *compared) {
-  return compared->has_truth ? json_real(compared->accuracy) : json_null();
+  return isnan(compared->accuracy) ? json_null() : json_real(compared->accuracy);
 }
 
 static json_t *lies_json(uint64_t lies) {

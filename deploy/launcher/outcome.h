@@ -9,6 +9,7 @@
 #include "deploy/launcher/exposure.h"
 #include "deploy/launcher/hindsight.h"
 #include "deploy/launcher/lies.h"
+#include "deploy/launcher/rest.h"
 #include "deploy/launcher/unit.h"
 #include "prepare/campaign_bound.h"
 #include "prepare/prepare.h"
@@ -25,7 +26,10 @@ struct cv_outcome {
   const char **name;            /* of each arm (names.h); owned */
   double *mean;                 /* the true means; owned; NULL: truth unknown */
   uint32_t *truth;              /* the true classes; owned; NULL: truth unknown, or not a ranking */
-  uint64_t *cost_micro;         /* cost of a token of each arm; owned; NULL: workers are not paid */
+  uint32_t *truth_parked; /* with `truth`: the same as far as parked items leave them open (worker/quality/truth.h),
+                                   which is what the ranking is judged by; owned */
+  struct cv_rest rest;    /* of a ranking: the items without a class */
+  uint64_t *cost_micro;   /* cost of a token of each arm; owned; NULL: workers are not paid */
   uint64_t budget_micro;
   bool is_exported;              /* the next two are set, as far as they apply */
   struct cv_hindsight hindsight; /* against an adversary */
@@ -61,8 +65,11 @@ bool cv_outcome_needs_export(const struct cv_outcome *outcome, const struct cv_a
 CV_MUST_USE enum cv_err cv_outcome_take_part(struct cv_outcome *outcome, const struct cv_adversary *adversary,
                                              struct cv_export *export, const struct cv_part *part, struct cv_why *why);
 
-/* Returns the number of arms without a class. */
+/* Returns the number of arms without a class of their own, and how many of these are held for this reason. */
 uint32_t cv_outcome_undecided(const struct cv_outcome *outcome);
+uint32_t cv_outcome_held(const struct cv_outcome *outcome, enum cv_held held);
+/* The share of the decided items that have their true class; NAN: the truth is not known, or nothing is decided. */
+double cv_outcome_accuracy(const struct cv_outcome *outcome, uint32_t *ret_right);
 
 /* Returns the width of the longest name, at least 4. */
 int cv_outcome_columns(const struct cv_outcome *outcome);

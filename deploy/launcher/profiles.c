@@ -14,11 +14,7 @@ struct settings {
 };
 
 static const struct cv_config_rule rules[] = {
-    {.key = "json",
-     .type = CV_CONFIG_BOOL,
-     .offset = offsetof(struct settings, json),
-     .fallback = "false",
-     .help = "print one JSON object"},
+    CV_JSON_RULE(offsetof(struct settings, json)),
 };
 
 static const struct cv_config_table table = {
@@ -54,13 +50,7 @@ static int print_json(struct cv_profiles *profiles) {
   }
   json_t *object = json_pack("{s:s?, s:s?, s:o}", "file", profiles->exists ? profiles->path : NULL, "default",
                              profiles->usual, "profiles", all);
-  if (object == NULL) {
-    return cv_command_fail(&table, 1, "%s", cv_err_text(CV_ERR_NOMEM));
-  }
-  (void)json_dumpf(object, stdout, JSON_COMPACT);
-  (void)printf("\n");
-  json_decref(object);
-  return 0;
+  return cv_launcher_print_json(&table, object, 0);
 }
 
 static int list(const struct settings *settings) {

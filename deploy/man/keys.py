@@ -91,6 +91,10 @@ def main():
     out, program, *others = sys.argv[1:]
     told = subprocess.run([program, "check", "--keys", "--json"], stdout=subprocess.PIPE, check=True).stdout
     reference = json.loads(told)
+    mute = [f"{section['name']}.{key['key']}" for group in reference.values() for section in group
+            for key in section["keys"] if not key["help"]]
+    if mute:
+        sys.exit(f"{', '.join(mute)}: no help in the table; expected what the key is for")
     Path(out).write_text(markdown(reference) if out.endswith(".md") else manual(reference, others))
 
 

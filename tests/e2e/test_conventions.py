@@ -54,6 +54,16 @@ def test_a_full_device_is_an_error(words):
     assert re.fullmatch(r".*: standard output: No space left on device\n", done.stderr)
 
 
+SILENT = {"up", "tether", "export"}  # export writes a file of its own format
+
+
+@pytest.mark.parametrize("words", [words for words in commands() if len(words) > 1], ids=called)
+def test_every_command_that_prints_can_print_json(words):
+    if words[1] in SILENT:
+        return
+    assert re.search(r"^  --(json|format)", run(*words, "--help").stdout, re.M)
+
+
 CAMPAIGN = """campaign: restaurants
 items: {ladder: {count: 4, mean: 0.9, distance: 0.2}}
 policy: {name: ppar, alpha: 0.1}

@@ -59,7 +59,10 @@ static struct cv_spec make_spec(void) {
 }
 
 static struct cv_want wants[] = {{0, 1000}, {1, 1000}, {2, 1000}, {3, 1000}};
-static struct cv_standing standings[] = {{0, 1, 1000, 0.8, 0.1}, {1, 0, 1000, 0.3, 0.1}};
+static struct cv_standing standings[] = {
+    {.arm = 0, .rank_class = 1, .tokens = 1000, .mean = 0.8, .radius = 0.1},
+    {.arm = 1, .rank_class = 0, .tokens = 1000, .mean = 0.3, .radius = 0.1},
+    {.arm = 2, .rank_class = 1, .rank_last = 2, .held = CV_HELD_BOUNDARY, .tokens = 1000, .mean = 0.7, .radius = 0.01}};
 static const struct cv_plan plan = {.number = 1, .wants = 4, .want = wants};
 static const struct cv_release release = {.number = 1,
                                           .plan = 1,
@@ -114,14 +117,15 @@ static void crowd(void) {
 
 static void rank(void) {
   struct cv_rank_open open = {.spec = make_spec(), .position = {.campaign = 1}, .has_seed = true, .seed = 9};
-  struct cv_rank_plan record = {.campaign = 1, .plan = plan, .standings = 2, .standing = standings};
+  struct cv_rank_plan record = {.campaign = 1, .plan = plan, .standings = CV_COUNT(standings), .standing = standings};
   struct cv_rank_plan bare = {.campaign = 1, .plan = plan};
   struct cv_rank_release sent = {.campaign = 1, .release = release};
   struct cv_rank_number number = {.campaign = 1, .number = 1};
   struct cv_rank_refused refused = {.campaign = 1, .plan = 1, .reason = CV_END_TOKENS, .why = "none left", .asked = 5};
   struct cv_rank_stop stop = {.campaign = 1, .reason = CV_END_CANCELLED};
   struct cv_rank_opened opened = {.position = {.campaign = 1}, .seed = 9};
-  struct cv_rank_result result = {.campaign = 1, .reason = CV_END_COMPLETE, .standings = 2, .standing = standings};
+  struct cv_rank_result result = {
+      .campaign = 1, .reason = CV_END_COMPLETE, .standings = CV_COUNT(standings), .standing = standings};
   uint64_t closed = 1;
   struct cv_rank_frame down = {.opens = 1,
                                .open = &open,
@@ -171,7 +175,8 @@ static void order(void) {
       {.kind = CV_ORDER_STATUS},
       {.kind = CV_ORDER_ACCEPTED, .as.accepted = {.campaign = 1, .existed = true}},
       {.kind = CV_ORDER_PROGRESS, .as.progress = progress},
-      {.kind = CV_ORDER_FINISHED, .as.finished = {.progress = progress, .standings = 2, .standing = standings}},
+      {.kind = CV_ORDER_FINISHED,
+       .as.finished = {.progress = progress, .standings = CV_COUNT(standings), .standing = standings}},
       {.kind = CV_ORDER_PART,
        .as.part = {.campaign = 1,
                    .first = true,
@@ -182,7 +187,7 @@ static void order(void) {
                    .plan = plans,
                    .releases = 1,
                    .release = releases,
-                   .standings = 2,
+                   .standings = CV_COUNT(standings),
                    .standing = standings,
                    .last = true}},
       {.kind = CV_ORDER_STATUS_ANSWER, .as.status = {.campaigns = 1, .campaign = &progress, .broker = "b"}},
@@ -200,7 +205,8 @@ static void order(void) {
       {.kind = CV_ORDER_DESCRIPTION, .as.description = {.campaign = 1, .spec = make_spec()}},
       {.kind = CV_ORDER_PURGE, .as.campaign = 1},
       {.kind = CV_ORDER_PURGED, .as.purged = 2},
-      {.kind = CV_ORDER_STANDINGS, .as.standings = {.campaign = 1, .standings = 2, .standing = standings}},
+      {.kind = CV_ORDER_STANDINGS,
+       .as.standings = {.campaign = 1, .standings = CV_COUNT(standings), .standing = standings}},
       {.kind = CV_ORDER_SUBMIT, .as.submit = {.client_key = {2}, .spec = make_spec(), .gold = gold}},
   };
   for (size_t i = 0; i < CV_COUNT(frames); i++) {
@@ -443,7 +449,7 @@ static void export_file(void) {
                                 .release = releases,
                                 .releases = 1,
                                 .standing = standings,
-                                .standings = 2};
+                                .standings = CV_COUNT(standings)};
   struct cv_buf out = {0};
   char *text = NULL;
   size_t n = 0;
@@ -462,7 +468,7 @@ static void result_files(void) {
   for (size_t i = 0; i < CV_COUNT(names); i++) {
     const struct cv_finished finished = {
         .progress = {.campaign = 1, .name = "fuzz", .arms = 4, .tokens = 4000, .plans = 2, .elapsed_ms = 500},
-        .standings = 2,
+        .standings = CV_COUNT(standings),
         .standing = standings};
     const struct cv_outcome_known known = {
         .kind = i == 2 ? CV_POLICY_BANDIT : CV_POLICY_RANKING, .spec = &spec, .mean = i == 0 ? means : NULL};

@@ -7,7 +7,7 @@
  * and proof the leader decides, with sound the intervals.
  *
  * Parameters:
- *   alpha             rank span, >= 0; 0 ranks fully (does not end if arms tie)
+ *   alpha             rank span, >= 0; 0 ranks fully
  *   delta             error probability, in (0,1); default 0.1
  *   tokens_per_round  default 6000 (the paper's)
  *   radius   printed  settle at mean >= m - alpha + r, remove at mean < m - alpha - r, m = best mean of S,
@@ -19,6 +19,8 @@
  *   settled  hold     pull the unsettled arms and the arm with the highest upper bound (printed, proof: the leader)
  *            pull     continue to pull all of S (paper)
  *   lies              false tokens that do not turn a class; default 0, above 0 only with radius sound
+ *   boundary park     with radius sound: park arms that the token limit cannot decide (parking.h); the default
+ *            feed     pull them until the limit
  *
  * Behind a privatizer with mean token offset + slope x (common/base/local.h) the mean token is converted back to x, and
  * the radius is divided by |slope|. Laplace noise in tokens widens the radius by its tail at delta/(2K n(n+1)).
@@ -71,6 +73,7 @@ static const struct cv_param_rule rules[] = {
      .fallback_text = "hold",
      .help = "hold: settled items get no more tokens; pull: they do, as in the paper"},
     CV_LIES_RULE,
+    CV_BOUNDARY_RULE,
 };
 
 /* Cache of the last radius, which depends only on counts and noise: those of a round's arms are mostly equal. */
@@ -138,6 +141,10 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
     return CV_ERR_NOMEM;
   }
   self->ranking.lies = (uint64_t)cv_params_number(params, "lies");
+  cv_ranking_park_within(&self->ranking, spec, self->delta);
+  for (uint32_t i = 0; i < spec->arms; i++) {
+    self->ranking.arm[i].next = self->tokens_per_round;
+  }
   *ret = &self->policy;
   return CV_OK;
 }
@@ -208,13 +215,15 @@ static void apply(struct cv_policy *policy, const struct cv_release *release) {
   arm->noise = radius - known->scores;
 }
 
-static void plan(const struct ppar *self, struct cv_policy_step *step) {
+static void plan(struct ppar *self, struct cv_policy_step *step) {
   struct cv_ranking_bounds b = cv_ranking_bounds_of(&self->ranking);
   uint32_t best = self->ranking.by_leader ? b.leader : b.top;
   for (uint32_t i = 0; i < self->ranking.arms; i++) {
-    if (cv_ranking_is_active(&self->ranking, i) && !self->ranking.arm[i].is_exhausted &&
-        (!self->hold || cv_ranking_is_undecided(&self->ranking, i) || i == best)) {
+    const struct cv_ranked *arm = &self->ranking.arm[i];
+    bool is_worth = cv_ranking_is_undecided(&self->ranking, i) && !(arm->is_hopeless && self->ranking.has_hope);
+    if (cv_ranking_is_active(&self->ranking, i) && !arm->is_exhausted && (!self->hold || is_worth || i == best)) {
       step->want[step->wants++] = (struct cv_want){.arm = i, .tokens = self->tokens_per_round};
+      self->ranking.asked += self->tokens_per_round;
     }
   }
 }
@@ -246,6 +255,7 @@ static void save(const struct cv_policy *policy, struct cv_buf *out) {
   const struct ppar *self = (const struct ppar *)policy;
   const struct cv_ranking *ranking = &self->ranking;
   cv_buf_put_u8(out, STATE_VERSION);
+  cv_buf_put_u64(out, ranking->asked);
   cv_buf_put_u32(out, ranking->rank_class);
   cv_buf_put_u32(out, ranking->arms);
   for (uint32_t i = 0; i < ranking->arms; i++) {
@@ -267,6 +277,7 @@ static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
   if (version < 1 || version > STATE_VERSION) {
     return CV_ERR_VERSION;
   }
+  ranking->asked = version > 1 ? cv_read_u64(in) : 0;
   ranking->rank_class = cv_read_u32(in);
   if (cv_read_u32(in) != ranking->arms || ranking->rank_class < 1 || ranking->rank_class > ranking->arms) {
     return CV_ERR_DAMAGED;
@@ -278,6 +289,8 @@ static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
     arm->mean = cv_read_f64(in);
     arm->radius = cv_read_f64(in);
     arm->noise = arm->tokens > 0 ? (double)NAN : 0;
+    arm->noisy_mean = arm->mean;
+    ranking->asked += version > 1 ? 0 : arm->tokens;
     arm->rank_class = cv_read_u32(in);
     arm->below = cv_read_u8(in) != 0;
     if (version > 1) {

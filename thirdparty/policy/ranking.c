@@ -3,6 +3,9 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "thirdparty/policy/parking.h"
 
 static const uint32_t NOBODY = UINT32_MAX;
 static const double INFINITE = (double)INFINITY;
@@ -14,7 +17,8 @@ enum cv_err cv_ranking_init(double alpha, bool by_leader, uint32_t arms, struct 
   made.arm = calloc(arms, sizeof(*made.arm));
   made.order = calloc(arms, sizeof(*made.order));
   made.low = calloc(arms, sizeof(*made.low));
-  if (made.arm == NULL || made.order == NULL || made.low == NULL) {
+  made.need = calloc(arms, sizeof(*made.need));
+  if (made.arm == NULL || made.order == NULL || made.low == NULL || made.need == NULL) {
     cv_ranking_fini(&made);
     return CV_ERR_NOMEM;
   }
@@ -26,6 +30,20 @@ void cv_ranking_fini(struct cv_ranking *self) {
   free(self->arm);
   free(self->order);
   free(self->low);
+  free(self->need);
+}
+
+const char *const cv_ranking_boundary_words[] = {"park", "feed", NULL};
+
+void cv_ranking_park_within(struct cv_ranking *self, const struct cv_spec *spec, double delta) {
+  const struct cv_param *boundary = cv_params_find(&spec->policy.params, "boundary");
+  self->parks = boundary != NULL && boundary->is_text && strcmp(boundary->text, "park") == 0;
+  self->limit = spec->tokens;
+  self->doubt = 1 / sqrt(2 * log(4 * (double)self->arms / delta));
+}
+
+uint64_t cv_ranking_left(const struct cv_ranking *self) {
+  return self->asked < self->limit ? self->limit - self->asked : 0;
 }
 
 static bool is_active(const struct cv_ranking *self, const struct cv_ranked *arm) {
@@ -44,7 +62,6 @@ bool cv_ranking_is_undecided(const struct cv_ranking *self, uint32_t i) {
   return is_undecided(&self->arm[i]);
 }
 
-/* Of an arm with a release. */
 static double low_of(const struct cv_ranked *arm) {
   return arm->mean - arm->radius;
 }
@@ -148,6 +165,14 @@ static void count_settlement(struct cv_ranking *self, uint32_t i, uint32_t leade
   }
   arm->lies = least(lies, self->above);
   self->here = least(self->here, lies);
+}
+
+void cv_ranking_count_parking(struct cv_ranking *self, uint32_t i, uint32_t better) {
+  if (self->counts_lies) {
+    const struct cv_ranked *arm = &self->arm[i], *other = &self->arm[better];
+    self->here =
+        least(self->here, borne(self, low_of(other) - high_of(arm), other->noisy_mean - arm->noisy_mean, arm, other));
+  }
 }
 
 static void next_class(struct cv_ranking *self) {
@@ -383,78 +408,9 @@ static bool decide_all(struct cv_ranking *self, struct cv_policy_step *step) {
   return false;
 }
 
-/* ---- parking ---- */
-
 void cv_ranking_exhaust(struct cv_ranking *self, uint32_t i) {
   CV_REQUIRE(i < self->arms);
   self->arm[i].is_exhausted = true;
-}
-
-/* Whether the arm was in S when the class began: it can be in this class, or in the next one at best. */
-static bool began_here(const struct cv_ranking *self, const struct cv_ranked *arm) {
-  bool is_parked_here = arm->held != CV_HELD_NO && arm->held_class == self->rank_class;
-  return is_active(self, arm) || arm->below || is_parked_here;
-}
-
-/*
- * The last class that arm i can be in. Each class of S above its own has a leader more than alpha above the arm, and
- * more than alpha above the next leader: so there are no more of them than such arms, and fewer than the distance to
- * the highest one in steps of alpha.
- */
-static uint32_t last_class(const struct cv_ranking *self, uint32_t i) {
-  const struct cv_ranked *arm = &self->arm[i];
-  double low = arm->tokens > 0 ? low_of(arm) : 0, high = low;
-  uint32_t above = 0;
-  for (uint32_t j = 0; j < self->arms; j++) {
-    const struct cv_ranked *other = &self->arm[j];
-    if (j != i && began_here(self, other)) {
-      double their_high = other->tokens > 0 ? high_of(other) : 1;
-      above += their_high > low + self->alpha;
-      high = larger(high, their_high);
-    }
-  }
-  double steps = self->alpha > 0 ? ceil((high - low) / self->alpha * (1 + 1e-12)) - 1 : INFINITE;
-  return self->rank_class + (steps < above ? (uint32_t)larger(steps, 0) : above);
-}
-
-static void park(struct cv_ranking *self, uint32_t i, enum cv_held held) {
-  struct cv_ranked *arm = &self->arm[i];
-  arm->held_last = last_class(self, i);
-  arm->held_class = self->rank_class;
-  arm->held = held;
-}
-
-/* Arms that were removed from the class because of an arm that has left it are undecided again, unless another arm of S
- * removes them, too. */
-static void take_back(struct cv_ranking *self) {
-  struct cv_ranking_bounds b = cv_ranking_bounds_of(self);
-  for (uint32_t i = 0; i < self->arms; i++) {
-    struct cv_ranked *arm = &self->arm[i];
-    if (arm->below && (b.sure == NOBODY || !(high_of(arm) < b.low - self->alpha))) {
-      arm->below = false;
-    }
-  }
-}
-
-/* Parks the arms of S that are undecided and have no further tokens. As long as other arms wait for their first
- * release, only those without any release. False if there are none. */
-static bool park_exhausted(struct cv_ranking *self) {
-  bool has_parked = false, all_known = true;
-  for (uint32_t i = 0; i < self->arms; i++) {
-    const struct cv_ranked *arm = &self->arm[i];
-    all_known = all_known && (!is_active(self, arm) || arm->tokens > 0 || arm->is_exhausted);
-  }
-  for (uint32_t i = 0; i < self->arms; i++) {
-    const struct cv_ranked *arm = &self->arm[i];
-    if (arm->is_exhausted && is_undecided(arm) && (all_known || arm->tokens == 0)) {
-      park(self, i, CV_HELD_USED_UP);
-      has_parked = true;
-    }
-  }
-  if (has_parked && !self->by_leader) {
-    take_back(self);
-  }
-  return has_parked;
 }
 
 bool cv_ranking_decide(struct cv_ranking *self, struct cv_policy_step *step) {
@@ -462,7 +418,7 @@ bool cv_ranking_decide(struct cv_ranking *self, struct cv_policy_step *step) {
     self->arm[i].removal = 0;
   }
   bool is_finished = decide_all(self, step);
-  while (!is_finished && park_exhausted(self)) {
+  while (!is_finished && cv_parking_park(self)) {
     is_finished = decide_all(self, step);
   }
   return is_finished;
@@ -494,6 +450,7 @@ void cv_ranking_load_parked(struct cv_ranked *arm, struct cv_reader *in) {
   arm->held = (enum cv_held)cv_read_u8(in);
   arm->held_class = cv_read_u32(in);
   arm->held_last = cv_read_u32(in);
+  arm->held_need = (double)NAN;
 }
 
 static bool is_parking_plausible(const struct cv_ranking *self, const struct cv_ranked *arm) {
