@@ -61,8 +61,9 @@ static void print_row(const struct cv_outcome *outcome, uint32_t arm, uint64_t p
   const struct cv_standing *standing = &outcome->standing[arm];
   const char *name = outcome->name[arm];
   int width = columns > 6 ? columns : 6;
-  (void)fprintf(to, "%s%*s  %11s %5.1f%%", name, width - (int)cv_text_columns(name), "",
-                cv_count_text(standing->tokens).text, pulls == 0 ? 0 : 100 * (double)standing->tokens / (double)pulls);
+  cv_outcome_print_cut(name, (size_t)width, to);
+  (void)fprintf(to, "  %11s %5.1f%%", cv_count_text(standing->tokens).text,
+                pulls == 0 ? 0 : 100 * (double)standing->tokens / (double)pulls);
   (void)fprintf(to, standing->tokens == 0 ? "           -" : "%12.4f", standing->mean);
   cv_unit_print_cell(&outcome->unit, standing, to);
   if (outcome->mean != NULL) {
@@ -133,9 +134,10 @@ void cv_pulls_print(const struct cv_outcome *outcome, FILE *to) {
   struct cv_pulls_sums sums = cv_pulls_sums(outcome);
   int columns = cv_outcome_columns(outcome);
   print_heading(outcome, columns, to);
-  for (uint32_t i = 0; i < outcome->arms; i++) {
+  for (uint32_t i = 0; i < cv_outcome_rows(outcome); i++) {
     print_row(outcome, outcome->order[i], sums.pulls, columns, to);
   }
+  cv_outcome_print_rest(outcome, to);
   print_sums(outcome, &sums, to);
 }
 

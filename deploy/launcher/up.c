@@ -460,6 +460,7 @@ static void start_signals(struct up *up) {
 /* Reads the campaign, makes folder and certificates. Starts no program: errors here are wrong usage, exit status 2. */
 static enum cv_err prepare(struct up *up, const char *file, struct cv_why *why) {
   CV_TRY(cv_launcher_prepare(&table, file, up->settings.seed, &up->prepared, why));
+  CV_TRY(cv_score_source_needs_means(&up->prepared.file, why));
   if (realpath(file, up->file) == NULL) {
     return cv_fail(why, CV_ERR_IO, "%s: cannot resolve the path", file);
   }
