@@ -243,6 +243,30 @@ def test_a_refused_plan_and_a_stop_end_the_campaign_once():
             act_(a_book())
 
 
+def test_a_stopped_campaign_ends_only_with_all_that_the_broker_has_on_record():
+    book = a_book()
+    book.open(schema("rank").Position(campaign=1, plans=1, releases=0), End.CANCELLED)
+    envelope = schema("rank").Envelope()
+    book.say(envelope)
+    assert envelope.opened and not envelope.results and not envelope.plans and not book.end
+    book.record(book.plan)
+    book.say(envelope)
+    assert envelope.results[0].reason == End.CANCELLED and book.accepted == 1
+
+
+def test_a_recorded_plan_goes_before_the_policys_own_also_after_a_kill(tmp_path):
+    book, store = a_book(), Store(tmp_path)
+    store.commit([("main", book)])
+    other = Plan(1, (Want(book.plan.wants[0].arm, 77),))
+    book.open(schema("rank").Position(campaign=1, plans=1), End.NONE)
+    book.record(other)
+    store.commit([("main", book)])
+    store.close()
+    (broker, again), = Store(tmp_path).load(Halves)
+    assert (broker, again.plan, again.accepted) == ("main", other, 1)
+    assert again.plans_hash == chain_plan(NONE, 1, [(other.wants[0].arm, 77)]) and again.left == {other.wants[0].arm}
+
+
 def test_an_arm_without_further_data_is_not_asked_for_again():
     book = a_book()
     book.accept(1)
