@@ -74,7 +74,11 @@ class Choice:
 
 
 def _choice(given: Union[Choice, str, tuple[str, Mapping[str, Union[float, str]]]]) -> Choice:
-    return given if isinstance(given, Choice) else Choice(given) if isinstance(given, str) else Choice(*given)
+    if isinstance(given, tuple) and len(given) == 2:
+        return Choice(*given)
+    if isinstance(given, (str, Choice)):
+        return Choice(given) if isinstance(given, str) else given
+    raise Error(f"{given!r} is no algorithm; expected a name, or (name, {{parameter: value}})")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from crowdveil import End, Error, Plan, Policy, ProtocolError, Spec, Standing, W
 from crowdveil.book import Book
 from crowdveil.chain import NONE, chain_plan, chain_release
 from crowdveil.schema import schema
-from crowdveil.store import Store
+from crowdveil.store import Store, open_database
 from crowdveil.wire import GRID
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -281,6 +281,14 @@ def test_an_arm_without_further_data_is_not_asked_for_again():
         for arm in sorted(book.left):
             book.release(a_release(book, number=book.releases + 1, plan=book.plan.number, arm=arm))
     assert book.plan.number > 1 and book.end in (End.COMPLETE, End.USED_UP)
+
+
+@pytest.mark.parametrize("make", [lambda path: Store(path / "file"), lambda path: Store("/proc/none"),
+                                  lambda path: open_database(path / "none/given.db", "", 1)])
+def test_a_place_that_cannot_be_used_is_said_in_one_line(tmp_path, make):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(Error, match="; expected a f"):
+        make(tmp_path)
 
 
 def test_a_second_process_cannot_use_the_database(tmp_path):
