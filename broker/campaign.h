@@ -46,6 +46,7 @@ struct cv_arm {
   uint64_t plan;               /* of the open epoch; 0 = none open */
   uint64_t first;              /* plays of all earlier epochs */
   uint64_t round;              /* of the open epoch: plays of all arms planned before it */
+  uint32_t opponent;           /* of the open epoch: 1 + the arm that all its tokens are compared with; 0: drawn */
   uint32_t switched;           /* of the epoch's first play: how many plays ago another arm was planned; 0: never */
   uint32_t want, next, filled; /* plays: planned; next position never assigned; accepted */
   uint64_t before;             /* tokens of all earlier epochs: equals plays if there is no feedback graph */

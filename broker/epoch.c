@@ -74,6 +74,7 @@ void cv_epoch_number_rounds(struct cv_broker_campaign *campaign) {
     struct cv_arm *arm = &campaign->arm[want.arm];
     bool is_other = last.arm != NOBODY && last.arm != want.arm;
     uint64_t switched = is_other ? 1 : last.switched == 0 ? 0 : last.switched + 1;
+    arm->opponent = want.opponent;
     arm->round = round;
     arm->switched = switched > CV_MEMORY_MAX ? 0 : (uint32_t)switched;
     round += want.tokens;

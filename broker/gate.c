@@ -56,6 +56,8 @@ enum cv_err cv_privacy_init(struct cv_spec *spec, const struct cv_broker_limits 
   struct cv_privacy privacy = {0};
   CV_TRY(cv_local_init(&spec->privatizer, spec->arms, &privacy.local, why));
   bool local = is_local(&privacy.local);
+  /* A comparison is one bit; without a privatizer that bit is the token. */
+  privacy.local.bits = privacy.local.bits || (spec->pairs && !local);
   /* The smallest epoch bounds the number of releases, which the law needs; whether small epochs are allowed depends on
    * the law. So it is computed without the law first, then with it. */
   privacy.least_tokens = least_tokens(&privacy.local, local, limits);

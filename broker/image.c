@@ -44,11 +44,15 @@ static void put_state(const struct cv_broker_campaign *campaign, struct cv_buf *
   cv_buf_put_bytes(out, campaign->thirdparty, strlen(campaign->thirdparty));
 }
 
-static void put_plan(const struct cv_plan *plan, struct cv_buf *out) {
+/* Arm and tokens of each want; in a campaign of pairs its opponent, too. */
+static void put_plan(const struct cv_plan *plan, bool pairs, struct cv_buf *out) {
   cv_buf_put_u32(out, plan->wants);
   for (uint32_t i = 0; i < plan->wants; i++) {
     cv_buf_put_u32(out, plan->want[i].arm);
     cv_buf_put_u32(out, plan->want[i].tokens);
+    if (pairs) {
+      cv_buf_put_u32(out, plan->want[i].opponent);
+    }
   }
 }
 
@@ -221,7 +225,7 @@ static enum cv_err fill_history(struct cv_broker_campaign *campaign, struct cv_b
   for (; campaign->stored_plans < campaign->plans; campaign->stored_plans++) {
     const struct cv_plan *plan = &campaign->plan[campaign->stored_plans];
     CV_TRY(cv_broker_batch_open(batch, CV_OP_PLAN, campaign->id, plan->number));
-    put_plan(plan, &batch->bytes);
+    put_plan(plan, campaign->spec.pairs, &batch->bytes);
     cv_broker_batch_shut(batch);
   }
   for (; campaign->stored_releases < campaign->releases; campaign->stored_releases++) {

@@ -12,7 +12,7 @@ static enum cv_err refuse(struct cv_rank_refused *ret, enum cv_end reason, uint6
   return CV_ERR_DENIED;
 }
 
-/* Every arm is valid and named once. */
+/* Every arm is valid and named once, and so is every opponent. */
 static enum cv_err check_names(const struct cv_broker_campaign *campaign, const struct cv_plan *plan,
                                struct cv_why *why) {
   uint8_t seen[CV_ARMS_MAX / 8] = {0};
@@ -24,6 +24,12 @@ static enum cv_err check_names(const struct cv_broker_campaign *campaign, const 
     uint32_t arm = plan->want[i].arm;
     if (arm >= campaign->spec.arms) {
       return cv_fail(why, CV_ERR_DENIED, "arm %u is unknown; expected below %u", arm, campaign->spec.arms);
+    }
+    if (!cv_want_opponent_fits(&plan->want[i], campaign->spec.pairs, campaign->spec.arms)) {
+      return campaign->spec.pairs
+                 ? cv_fail(why, CV_ERR_DENIED, "arm %u is to be compared with arm %u; expected another arm below %u",
+                           arm, plan->want[i].opponent - 1, campaign->spec.arms)
+                 : cv_fail(why, CV_ERR_DENIED, "arm %u has an opponent; expected none: the campaign has no pairs", arm);
     }
     if ((seen[arm / 8] >> (arm % 8) & 1) != 0) {
       return cv_fail(why, CV_ERR_DENIED, "arm %u is named twice; expected each arm once", arm);

@@ -143,7 +143,8 @@ static bool plan_fits(const struct cv_broker_campaign *campaign, const struct cv
   for (uint32_t i = 0; i < plan->wants; i++) {
     const struct cv_want *want = &plan->want[i];
     if (want->arm >= campaign->spec.arms || (seen[want->arm / 8] >> want->arm % 8 & 1) != 0 ||
-        want->tokens > CV_PLAN_TOKENS_MAX || (want->tokens == 0 && campaign->spec.edges == 0)) {
+        !cv_want_opponent_fits(want, campaign->spec.pairs, campaign->spec.arms) || want->tokens > CV_PLAN_TOKENS_MAX ||
+        (want->tokens == 0 && campaign->spec.edges == 0)) {
       return false;
     }
     seen[want->arm / 8] |= (uint8_t)(1U << want->arm % 8);
@@ -165,6 +166,7 @@ enum cv_err cv_broker_restore_plan(struct cv_broker *broker, uint32_t id, struct
   for (uint32_t i = 0; i < wants; i++) {
     want[i].arm = cv_read_u32(row);
     want[i].tokens = cv_read_u32(row);
+    want[i].opponent = campaign->spec.pairs ? cv_read_u32(row) : 0;
   }
   const struct cv_plan plan = {.number = campaign->plans + 1, .wants = wants, .want = want};
   enum cv_err err = damaged_unless(cv_reader_done(row) && plan_fits(campaign, &plan));

@@ -22,6 +22,7 @@ struct arm {
   uint64_t covered; /* by the last release */
   enum { BITS, NORMAL, STRATA, OTHER } tokens_are;
   double chance;               /* BITS: probability that a token is CV_GRID and not 0 */
+  uint32_t opponent;           /* pairs: 1 + the arm that the present plan compares it with; 0: drawn */
   struct cv_binomial law;      /* BITS: of the last sum; n = 0 before the first */
   struct cv_quality_item item; /* NORMAL: law of clipped scores that reach the broker unchanged */
   uint32_t shown;              /* scores that the present plan gives over the graph */
@@ -57,6 +58,16 @@ struct run {
 
 /* ---- setting up ---- */
 
+/* Of BITS: the probability of a one, against the arm's opponent. */
+static void set_chance(struct run *run, uint32_t index) {
+  struct arm *arm = &run->arm[index];
+  const struct cv_pairs *pairs = cv_quality_pairs(run->trial->campaign->source.quality);
+  struct cv_feedback feedback = cv_local_feedback(&run->privatizer->law, index);
+  double wins = arm->opponent == 0 ? arm->item.mean : cv_pairs_chance(pairs, index, arm->opponent - 1);
+  arm->chance = fmin(1, fmax(0, feedback.offset + feedback.slope * wins));
+  arm->law.n = 0;
+}
+
 static void init_arm(struct run *run, uint32_t index) {
   struct arm *arm = &run->arm[index];
   uint64_t seed = run->trial->seed;
@@ -76,9 +87,8 @@ static void init_arm(struct run *run, uint32_t index) {
     return;
   }
   if (model != NULL && strcmp(model->name, "bernoulli") == 0 && local != CV_LOCAL_LAPLACE) {
-    struct cv_feedback feedback = cv_local_feedback(&run->privatizer->law, index);
     arm->tokens_are = BITS;
-    arm->chance = fmin(1, fmax(0, feedback.offset + feedback.slope * arm->item.mean));
+    set_chance(run, index);
   } else if (model != NULL && strcmp(model->name, "clipped-normal") == 0 && local == CV_LOCAL_NONE) {
     arm->tokens_are = NORMAL;
   } else if (run->trial->strata != NULL && cv_strata_has(run->trial->strata, index) && local == CV_LOCAL_NONE) {
@@ -140,8 +150,10 @@ static void fini(struct run *run) {
 static enum cv_err draw_score(struct run *run, uint32_t index, int64_t *ret) {
   const struct cv_quality *quality = run->trial->campaign->source.quality;
   struct arm *arm = &run->arm[index];
-  bool is_drawn = !run->trial->token_level && cv_quality_draw(quality, index, &arm->score.rng, ret);
-  return is_drawn ? CV_OK : cv_quality_score(quality, index, arm->tokens, ret);
+  bool is_drawn =
+      !run->trial->token_level && arm->opponent == 0 && cv_quality_draw(quality, index, &arm->score.rng, ret);
+  const struct cv_moment at = {.place = arm->tokens, .round = arm->tokens, .opponent = arm->opponent};
+  return is_drawn ? CV_OK : cv_quality_score_at(quality, index, &at, ret);
 }
 
 /* The number of ones. Plans mostly repeat their token counts, so the law of the last sum is kept. */
@@ -293,6 +305,15 @@ static void pass_collected(struct run *run, size_t wants, uint64_t tokens) {
   run->trial->total.paid_micro += sums.paid_micro;
 }
 
+/* Compares the arm with the opponent that the plan names, if it is another than before. */
+static void face(struct run *run, const struct cv_want *want) {
+  struct arm *arm = &run->arm[want->arm];
+  if (arm->opponent != want->opponent) {
+    arm->opponent = want->opponent;
+    set_chance(run, want->arm);
+  }
+}
+
 /* Notes that an arm's data gave `got` of the tokens that the plan wants. */
 static void run_short(struct run *run, uint32_t index, uint32_t got, uint32_t wanted) {
   struct cv_trial *trial = run->trial;
@@ -309,6 +330,7 @@ static void run_short(struct run *run, uint32_t index, uint32_t got, uint32_t wa
 static enum cv_err play_want(struct run *run, size_t at, uint64_t *round, double *gained, uint32_t *ret_missing) {
   struct cv_trial *trial = run->trial;
   struct cv_want want = run->step.want[at];
+  face(run, &want);
   uint32_t shown = run->spec->edges > 0 ? run->arm[want.arm].shown : want.tokens, got = shown;
   int64_t sum;
   if (trial->game != NULL) {

@@ -255,7 +255,8 @@ static bool row_is_plausible(const struct cv_stored_campaign *stored) {
   const struct cv_thirdparty_campaign_row *row = &stored->row;
   bool plan_fits = row->accepted == row->plan || row->accepted + 1 == row->plan;
   for (uint32_t i = 0; i < stored->plan.wants; i++) {
-    plan_fits = plan_fits && stored->plan.want[i].arm < stored->spec.arms;
+    plan_fits = plan_fits && stored->plan.want[i].arm < stored->spec.arms &&
+                cv_want_opponent_fits(&stored->plan.want[i], stored->spec.pairs, stored->spec.arms);
   }
   bool state_fits = row->state_plan == row->plan || row->state_plan + 1 == row->plan;
   return plan_fits && state_fits && row->plan >= 1 && stored->plan.number == row->plan && row->end < CV_END_COUNT;
@@ -325,8 +326,9 @@ static enum cv_err check_plan(const struct cv_thirdparty_campaign *campaign, con
   }
   bool fits = plan->wants >= 1 && plan->wants <= arms;
   for (uint32_t i = 0; fits && i < plan->wants; i++) {
-    fits =
-        plan->want[i].arm < arms && !seen[plan->want[i].arm] && (plan->want[i].tokens >= 1 || campaign->spec.edges > 0);
+    fits = plan->want[i].arm < arms && !seen[plan->want[i].arm] &&
+           (plan->want[i].tokens >= 1 || campaign->spec.edges > 0) &&
+           cv_want_opponent_fits(&plan->want[i], campaign->spec.pairs, arms);
     if (fits) {
       seen[plan->want[i].arm] = 1;
     }
@@ -335,7 +337,7 @@ static enum cv_err check_plan(const struct cv_thirdparty_campaign *campaign, con
   return fits ? CV_OK
               : cv_fail(why, CV_ERR_INVALID,
                         "recorded plan %" PRIu64 " of campaign %" PRIu64
-                        " is empty, or has an arm twice, an arm out of range or an arm without tokens",
+                        " is empty, or has an arm twice, an arm or an opponent out of range, or an arm without tokens",
                         plan->number, campaign->id);
 }
 

@@ -51,6 +51,12 @@ const struct cv_items_law *cv_items_law(const struct cv_items *items) {
   return NULL;
 }
 
+bool cv_items_are_pairs(const struct cv_items *items) {
+  const struct cv_items_law *law = cv_items_law(items);
+  return law != NULL ? law->rewards == CV_REWARDS_PAIRS
+                     : items->source == CV_SOURCE_CSV && items->csv.versus_column[0] != '\0';
+}
+
 void cv_items_name(const struct cv_items *items, uint32_t arm, struct cv_names *ret) {
   bool is_given = items->source == CV_SOURCE_GIVEN;
   if (is_given && items->given.name != NULL) {

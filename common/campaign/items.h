@@ -49,8 +49,9 @@ struct cv_items_csv {
   char *query;    /* the SELECT of an SQLite database; owned; NULL for the other formats */
   uint64_t steps; /* of SQLite's machine that it may take; 0: the reader's own bound */
   char item_column[CV_NAME_BYTES], score_column[CV_NAME_BYTES];
-  char delimiter; /* ',' or '\t' */
-  bool has_scale; /* false: min-max over the file */
+  char versus_column[CV_NAME_BYTES]; /* names the item that a row compares with; "": rows are scores of one item */
+  char delimiter;                    /* ',' or '\t' */
+  bool has_scale;                    /* false: min-max over the file */
   double scale_low, scale_high;
   bool replacement;
   char worker_column[CV_NAME_BYTES]; /* column that names the person of a row; "": persons are not distinguished */
@@ -99,6 +100,8 @@ struct cv_items {
   };
 };
 
+/* Whether two items are compared, and not one scored. */
+bool cv_items_are_pairs(const struct cv_items *items);
 /* The number of items; 0 for a data file that has not been read. */
 uint32_t cv_items_count(const struct cv_items *items);
 /* The path of the data file, borrowed; NULL if there is none. */

@@ -131,6 +131,8 @@ enum cv_err cv_outcome_init(struct cv_outcome *outcome, const struct cv_finished
   take_standings(outcome, finished);
   outcome->unit = cv_unit_of(known->file);
   outcome->epsilon_micro = known->spec == NULL ? 0 : known->spec->epsilon_micro;
+  const struct cv_policy_class *class = known->spec == NULL ? NULL : cv_policy_find(known->spec->policy.name);
+  outcome->has_duels = class != NULL && class->duels;
   outcome->is_exact = known->spec != NULL && !cv_spec_has_noise(known->spec);
   enum cv_err err = take_truth(outcome, known);
   if (err == CV_OK) {

@@ -35,6 +35,7 @@ struct cv_outcome {
   struct cv_hindsight hindsight; /* against an adversary */
   struct cv_lies lies;           /* of a ranking */
   double alpha;
+  bool has_duels;              /* means of the standings are of duels, not of scores */
   bool has_bound;              /* a ranking of simulated items whose tokens are 0 or 1 */
   struct cv_bound bound;       /* the fewest tokens that an equally private ranking needs on average */
   uint64_t epsilon_micro;      /* the campaign's limit; 0: unknown */

@@ -199,8 +199,8 @@ void cv_table_print(const struct cv_outcome *outcome, FILE *to) {
   }
   int columns = cv_outcome_columns(outcome);
   print_decided(outcome, to);
-  (void)fprintf(to, "\n%*sclass  item%*s  noisy mean             tokens", class_columns(outcome) - 5, "",
-                columns - 4, "");
+  (void)fprintf(to, "\n%*sclass  item%*s  %-10s             tokens", class_columns(outcome) - 5, "", columns - 4, "",
+                outcome->has_duels ? "last duel" : "noisy mean");
   cv_unit_print_heading(&outcome->unit, to);
   (void)fprintf(to, "%s%s\n", outcome->lies.of_arm == NULL ? "" : "  lies safe       turn",
                 outcome->truth == NULL ? "" : "   truth  class");

@@ -308,6 +308,7 @@ enum cv_err cv_codec_put_spec(const struct cv_spec *spec, struct cv_arena *scrat
   to->deadline_ms = spec->deadline_ms;
   to->idle_ms = spec->idle_ms;
   to->budget_micro = spec->budget_micro;
+  to->pairs = spec->pairs;
   *ret = to;
   return CV_OK;
 }
@@ -390,6 +391,7 @@ enum cv_err cv_codec_take_spec(const Crowdveil__Base__Spec *in, struct cv_arena 
   ret->deadline_ms = in->deadline_ms;
   ret->idle_ms = in->idle_ms;
   ret->budget_micro = in->budget_micro;
+  ret->pairs = in->pairs != 0;
   return CV_OK;
 }
 
@@ -455,6 +457,7 @@ enum cv_err cv_codec_put_plan(uint64_t campaign, const struct cv_plan *plan, str
     row[i] = (Crowdveil__Base__Want)CROWDVEIL__BASE__WANT__INIT;
     row[i].arm = plan->want[i].arm;
     row[i].tokens = plan->want[i].tokens;
+    row[i].opponent = plan->want[i].opponent;
     ret->wants[i] = &row[i];
   }
   return CV_OK;
@@ -469,7 +472,8 @@ enum cv_err cv_codec_take_plan(const Crowdveil__Base__Plan *in, struct cv_arena 
     return CV_ERR_LIMIT;
   }
   for (size_t i = 0; i < in->n_wants; i++) {
-    want[i] = (struct cv_want){.arm = in->wants[i]->arm, .tokens = in->wants[i]->tokens};
+    want[i] =
+        (struct cv_want){.arm = in->wants[i]->arm, .tokens = in->wants[i]->tokens, .opponent = in->wants[i]->opponent};
   }
   *ret = (struct cv_plan){.number = in->number, .wants = (uint32_t)in->n_wants, .want = want};
   return CV_OK;

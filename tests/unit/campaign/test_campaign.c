@@ -437,7 +437,10 @@ static const struct {
     {ITEMS, "items: {list: []}", ":2:15: items.list has 0 items; expected 1 to 131072"},
     {ITEMS, "items: {list: x}", ":2:15: items.list is \"x\"; expected a list of items"},
     {ITEMS, "items: {list: [x]}", ":2:16: an item is \"x\"; expected a mapping like {name: Roma, mean: 0.7}"},
-    {ITEMS, "items: {list: [{name: a}]}", ":2:16: missing items.list.mean; expected a number from 0 to 1"},
+    {ITEMS, "items: {list: [{name: a}, {name: b, mean: 1}]}",
+     ":2:27: item \"b\" has a mean, but the items before have none; expected means of all or none"},
+    {ITEMS, "items: {list: [{name: a, mean: 1}, {name: b}]}",
+     ":2:36: item \"b\" has no mean, but the items before have one; expected means of all or none"},
     {ITEMS, "items: {list: [{mean: 1}]}", ":2:16: missing items.list.name; expected a text"},
     {ITEMS, "items: {list: [{name: a, mean: 1.5}]}",
      ":2:32: items.list.mean is \"1.5\"; expected a number from 0 to 1"},
@@ -567,7 +570,7 @@ static void a_bad_campaign_is_one_clear_line(void **state) {
 /* The message lists every reward model of the table, or the similar one. */
 static void an_unknown_reward_model_is_reported_with_the_known_ones(void **state) {
 #define WORD(file, kind, word, ...) word,
-  static const char *const words[] = {CV_REWARD_LAWS(WORD)};
+  static const char *const words[] = {CV_REWARD_LAWS(WORD) CV_REWARDS_PAIRS_WORD};
   char message[512] = ":2:40: unknown reward model \"gauss\"; expected one of bernoulli";
   for (size_t i = 1; i < CV_COUNT(words); i++) {
     size_t used = strlen(message);
