@@ -136,7 +136,7 @@ def read_export(path: Union[str, Path]) -> Export:
                                   and name in {each.name for each in fields(Progress)}}, "end": End(told["end"])})
         return Export(
             found["campaign"], spec, int(found["seed"]).to_bytes(8, "little"), progress,
-            tuple(Plan(plan["number"], tuple(Want(want["arm"], want["tokens"]) for want in plan["wants"]))
+            tuple(Plan(plan["number"], tuple(_some(Want, want) for want in plan["wants"]))
                   for plan in found["plans"]),
             tuple(_some(Release, each, noise=tuple(_some(NoiseGroup, group) for group in each["noise"]))
                   for each in found["releases"]),

@@ -96,7 +96,7 @@ class Store:
                     (*key, each.number, each.plan, each.arm, each.tokens, each.noisy_sum, each.SerializeToString())
                     for each in fresh.releases])
                 self.db.executemany("INSERT OR REPLACE INTO plan VALUES (?, ?, ?, ?)", [
-                    (*key, plan.number, json.dumps([[want.arm, want.tokens] for want in plan.wants]))
+                    (*key, plan.number, json.dumps([[want.arm, want.tokens, want.opponent] for want in plan.wants]))
                     for plan in fresh.plans])
                 self.db.executemany("INSERT INTO decision VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", [
                     (*key, plan, release, each.arm, each.rank_class, each.tokens, each.mean, each.radius)
