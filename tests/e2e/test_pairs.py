@@ -11,8 +11,9 @@ from collections import Counter
 import pytest
 
 from client.requester import end_name, spec
-from client.worker import GRID, Session
+from client.worker import Session
 from conftest import ROOT
+from crowdveil.wire import GRID
 from harness.commands import as_requester, crowdveil
 
 ARMS = 4
