@@ -108,8 +108,8 @@ enum cv_err cv_broker_plan_check(const struct cv_broker_campaign *campaign, cons
                   (unsigned long long)asked, (unsigned long long)left, (unsigned long long)campaign->spec.tokens);
     return refuse(ret_refused, CV_END_TOKENS, asked, left);
   }
-  /* Each arm's places may begin and end inside a chunk: two chunks more than its full ones. */
-  if (asked / CV_CHUNK_BITS + 2 * (uint64_t)plan->wants > campaign->places.most) {
+  /* The plan's places may begin and end inside a chunk; half of the chunks may still be those of the plan before. */
+  if (asked / CV_CHUNK_BITS + 2 > campaign->places.most / 2) {
     (void)cv_fail(why, CV_ERR_DENIED, "the plan has %llu places at once; expected fewer", (unsigned long long)asked);
     return refuse(ret_refused, CV_END_REFUSED, asked, left);
   }

@@ -246,11 +246,16 @@ enum cv_err cv_broker_restore_chunk(struct cv_broker *broker, uint32_t id, enum 
     campaign->arm[number].written = commit;
     return damaged_unless(cv_reader_done(bytes));
   }
+  uint64_t end;
   if (kind == CV_CHUNK_PLACES) {
-    CV_TRY(damaged_unless(number < cv_epoch_place_bit(campaign->spec.arms, 0) / CV_CHUNK_BITS));
+    (void)cv_place_before(campaign, campaign->spec.arms, 0, &end);
+    CV_TRY(damaged_unless(number < end / CV_CHUNK_BITS));
+  } else if (kind == CV_CHUNK_ROUNDS) {
+    CV_TRY(damaged_unless(number <= campaign->rounds / CV_CHUNK_BITS));
   }
   struct cv_chunks *chunks = kind == CV_CHUNK_ACCOUNTS ? &broker->accounts.cells
-                             : kind == CV_CHUNK_PLACES ? &campaign->places
+                             : kind == CV_CHUNK_PLACES ? &campaign->places_before
+                             : kind == CV_CHUNK_ROUNDS ? &campaign->places
                              : kind == CV_CHUNK_GOLD   ? &campaign->gold.workers
                                                        : &campaign->payers;
   struct cv_chunk *chunk;
@@ -275,9 +280,14 @@ static enum cv_err replay_gold(struct cv_broker *broker, struct cv_broker_campai
 static enum cv_err replay_place(struct cv_broker *broker, struct cv_broker_campaign *campaign,
                                 const struct cv_entry *entry) {
   struct cv_chunk *place;
-  CV_TRY(damaged_unless(cv_epoch_has_place(campaign, entry->arm, entry->index)));
-  CV_TRY(cv_chunks_set(&campaign->places, cv_epoch_place_bit(entry->arm, entry->index), &place));
-  cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PLACES, place);
+  uint64_t bit = entry->index & ~CV_ENTRY_ROUND;
+  if ((entry->index & CV_ENTRY_ROUND) == 0) {
+    CV_TRY(damaged_unless(cv_place_before(campaign, entry->arm, entry->index, &bit)));
+    return cv_chunks_set(&campaign->places_before, bit, &place);
+  }
+  CV_TRY(damaged_unless(bit < campaign->rounds));
+  CV_TRY(cv_chunks_set(&campaign->places, bit, &place));
+  cv_dirty_chunk(broker, campaign->id, CV_CHUNK_ROUNDS, place);
   return CV_OK;
 }
 
@@ -386,7 +396,7 @@ static enum cv_err check_arm(struct cv_broker_campaign *campaign, uint32_t index
   bool is_open = arm->plan != 0;
   CV_TRY(damaged_unless(is_open ? arm->plan <= campaign->plans && arm->seen < arm->expected && arm->mechanism->drawn
                                 : arm->want == 0));
-  uint64_t filled = cv_chunks_count(&campaign->places, cv_epoch_place_bit(index, arm->first), arm->want);
+  uint64_t filled = cv_chunks_count(&campaign->places, cv_place_bit(arm, 0), arm->want);
   return damaged_unless(filled == arm->filled);
 }
 
@@ -444,12 +454,14 @@ static enum cv_err settle_payments(struct cv_broker_campaign *campaign, uint32_t
 
 /* Derives the counts from the arms' images and checks them against all other rows, so that a missing row is detected.
  * */
-static enum cv_err settle(struct cv_broker_campaign *campaign) {
-  campaign->tokens = 0;
+static enum cv_err settle(struct cv_broker *broker, struct cv_broker_campaign *campaign) {
+  campaign->tokens = campaign->news_count = 0;
+  cv_epoch_number_rounds(campaign);
+  CV_TRY(cv_places_convert(broker, campaign));
   cv_shown_restore(campaign);
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
     struct cv_arm *arm = &campaign->arm[i];
-    arm->changed = arm->touched = false;
+    arm->changed = arm->touched = arm->listed = false;
     arm->next = 0;
     uint64_t left = campaign->spec.tokens - campaign->tokens - campaign->reserved;
     /* Each arm may use only what the arms before it leave of the campaign's token limit. */
@@ -461,7 +473,6 @@ static enum cv_err settle(struct cv_broker_campaign *campaign) {
     campaign->open_arms += arm->plan != 0;
     campaign->free_places += arm->want;
   }
-  cv_epoch_number_rounds(campaign);
   /* One used slot per token: the payers' bits, the arms' counts and the answers to gold items come from different
    * rows. */
   CV_TRY(damaged_unless(bits_set(&campaign->payers) == campaign->tokens + cv_broker_gold_answers(&campaign->gold)));
@@ -590,7 +601,7 @@ enum cv_err cv_broker_restore_end(struct cv_broker *broker, uint64_t commit, con
       campaign->deadline_ms = now_ms + (left < campaign->spec.deadline_ms ? left : campaign->spec.deadline_ms);
     }
     if (campaign->arm != NULL) {
-      CV_TRY(settle(campaign));
+      CV_TRY(settle(broker, campaign));
     }
     CV_TRY(check_ledger(campaign));
   }

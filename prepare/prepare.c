@@ -86,6 +86,9 @@ static enum cv_err take_names(struct cv_prepared *prepared, struct cv_why *why) 
 }
 
 static enum cv_err take_truth(struct cv_prepared *prepared, struct cv_why *why) {
+  if (!cv_items_have_means(&prepared->file.items)) {
+    return CV_OK;
+  }
   prepared->truth = calloc(prepared->source.items, sizeof(*prepared->truth));
   if (prepared->truth == NULL) {
     return cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));

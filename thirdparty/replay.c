@@ -312,6 +312,9 @@ enum cv_err cv_replay_records(const struct cv_replay_records *records, struct cv
     for (uint32_t i = 0; i < records->spec->arms && records->ret_lies != NULL; i++) {
       records->ret_lies[i] = ret->agrees ? cv_policy_lies(replay->policy, i) : (struct cv_policy_lies){0};
     }
+    for (uint32_t i = 0; i < records->spec->arms && records->ret_need != NULL; i++) {
+      records->ret_need[i] = cv_policy_need(replay->policy, i);
+    }
   } else {
     err = cv_fail(why, err, "out of memory");
   }

@@ -62,11 +62,13 @@ static void fill_items(const struct cv_items *items, uint64_t seed, double *mean
   if (items->source == CV_SOURCE_SYNTHETIC) {
     cv_quality_draw_instance(seed, items->synthetic.mean, items->synthetic.variance, count, mean);
   }
+  bool is_known = cv_items_have_means(items);
   /* A driver's mean and spread are drawn in fill_workers(), whose cost comes from the trips. */
   for (uint32_t i = 0; i < count && items->source != CV_SOURCE_TAXI; i++) {
     item[i] = items->source == CV_SOURCE_SYNTHETIC
                   ? (struct cv_quality_item){.mean = mean[i], .spread = items->synthetic.law.spread}
-                  : (struct cv_quality_item){.mean = items->given.item[i].mean, .spread = items->given.item[i].spread};
+                  : (struct cv_quality_item){.mean = is_known ? items->given.item[i].mean : .5,
+                                             .spread = items->given.item[i].spread};
   }
 }
 
@@ -255,6 +257,16 @@ enum cv_err cv_score_source_init(struct cv_score_source *ret, const struct cv_ca
   }
   *ret = source;
   return CV_OK;
+}
+
+enum cv_err cv_score_source_needs_means(const struct cv_campaign_file *campaign, struct cv_why *why) {
+  return cv_items_have_means(&campaign->items)
+             ? CV_OK
+             : cv_fail(
+                   why, CV_ERR_INVALID,
+                   "%s:%u: the items have no means, so only people can give scores; expected a mean of each item, to "
+                   "simulate them",
+                   campaign->path, campaign->items.line);
 }
 
 void cv_score_source_fini(struct cv_score_source *source) {

@@ -17,7 +17,7 @@
 #include "worker/quality/quality.h"
 
 struct cv_score_source {
-  struct cv_quality *quality; /* cv_quality_truth() is the truth */
+  struct cv_quality *quality; /* cv_quality_truth() is the truth; see cv_score_source_needs_means() */
   uint32_t items;             /* item i is arm i */
   const char **name;          /* `items` of them (names.h), owned */
   /* Ids and costs of workers for hire, `items` each; NULL if the items are not for hire. */
@@ -35,6 +35,8 @@ struct cv_score_source {
  */
 CV_MUST_USE enum cv_err cv_score_source_init(struct cv_score_source *ret, const struct cv_campaign_file *campaign,
                                              uint64_t seed, struct cv_why *why);
+/* Items without means have some in `quality`, which nobody must use: CV_ERR_INVALID with one line for such items. */
+CV_MUST_USE enum cv_err cv_score_source_needs_means(const struct cv_campaign_file *campaign, struct cv_why *why);
 void cv_score_source_fini(struct cv_score_source *source);
 
 #endif

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text.h"
+
 const char *cv_end_text(enum cv_end end) {
   static const char *const text[CV_END_COUNT] = {
       [CV_END_NONE] = "running",          [CV_END_COMPLETE] = "complete",   [CV_END_TOKENS] = "token limit",
@@ -18,6 +20,17 @@ const char *cv_held_text(enum cv_held held) {
   static const char *const text[CV_HELD_COUNT] = {
       [CV_HELD_NO] = "", [CV_HELD_BOUNDARY] = "boundary", [CV_HELD_USED_UP] = "used up"};
   return (unsigned)held < CV_HELD_COUNT ? text[held] : "unknown";
+}
+
+struct cv_class_text cv_class_text(const struct cv_standing *standing) {
+  struct cv_class_text class = {"-"};
+  if (standing->held != CV_HELD_NO && standing->rank_last > standing->rank_class) {
+    const char *word = standing->rank_last == standing->rank_class + 1 ? "or" : "to";
+    cv_text_print(class.text, sizeof(class.text), "%u %s %u", standing->rank_class, word, standing->rank_last);
+  } else if (standing->rank_class > 0) {
+    cv_text_print(class.text, sizeof(class.text), "%u", standing->rank_class);
+  }
+  return class;
 }
 
 bool cv_standing_is_decided(const struct cv_standing *standing) {

@@ -85,6 +85,11 @@ struct cv_standing {
   double noise;
 };
 
+/* "3", "3 or 4", "3 to 6", or "-" for an undecided arm. */
+struct cv_class_text {
+  char text[32];
+};
+struct cv_class_text cv_class_text(const struct cv_standing *standing);
 /* Whether the arm has its class: it is not undecided and not parked. */
 bool cv_standing_is_decided(const struct cv_standing *standing);
 /* Whether both say the same, bit by bit, apart from `noise`. */

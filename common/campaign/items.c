@@ -2,6 +2,7 @@
 #include "common/campaign/items.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -66,6 +67,10 @@ void cv_items_name(const struct cv_items *items, uint32_t arm, struct cv_names *
   uint64_t number = is_given && items->are_paid ? items->given.item[arm].id : (uint64_t)arm + 1;
   (void)snprintf(text, sizeof(text), "%s %" PRIu64, items->are_paid ? "worker" : "item", number);
   cv_names_add(ret, text);
+}
+
+bool cv_items_have_means(const struct cv_items *items) {
+  return items->source != CV_SOURCE_GIVEN || !isnan(items->given.item[0].mean);
 }
 
 void cv_items_fini(struct cv_items *items) {

@@ -254,9 +254,8 @@ static const struct cv_config_rule item_rules[] = {
      .type = CV_CONFIG_REAL,
      .offset = FIELD(mean),
      .high = 1,
-     .required = true,
      .example = "0.9",
-     .help = "mean of its simulated scores"},
+     .help = "mean of its simulated scores; left out of all items where people give the scores"},
     CV_SPREAD_RULE(FIELD(spread)),
 };
 
@@ -570,7 +569,7 @@ static enum cv_err load_item(struct cv_yaml *yaml, const yaml_node_t *node, stru
   if (node->type != YAML_MAPPING_NODE) {
     return cv_yaml_expected(yaml, node, "an item", "a mapping like {name: Roma, mean: 0.7}", why);
   }
-  struct form form = {0};
+  struct form form = {.mean = (double)NAN};
   /* Counted only when it is complete, so that an error leaves no half item. */
   struct cv_item *item = &given->item[given->count];
   enum cv_err err = cv_section_load(yaml, node, section, item_rules, CV_COUNT(item_rules), &form, why);
@@ -580,6 +579,11 @@ static enum cv_err load_item(struct cv_yaml *yaml, const yaml_node_t *node, stru
   }
   if (err == CV_OK) {
     err = take_spread(yaml, node, section, given->law.rewards, given->law.spread, &form, &item->spread, why);
+  }
+  if (err == CV_OK && given->count > 0 && isnan(form.mean) != isnan(given->item[0].mean)) {
+    err = cv_yaml_fail(yaml, node, why,
+                       "item %s has %s mean, but the items before have %s; expected means of all or none",
+                       cv_text_quote(form.name).text, isnan(form.mean) ? "no" : "a", isnan(form.mean) ? "one" : "none");
   }
   if (err == CV_OK) {
     item->mean = form.mean;

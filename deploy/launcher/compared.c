@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "deploy/launcher/compared.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,6 +64,7 @@ static enum cv_err take_truth(const struct cv_json_at *at, const json_t *all, st
   const json_t *classes = json_object_get(all, "truth");
   uint32_t known = 0;
   compared->has_truth = !json_is_null(classes);
+  compared->accuracy = (double)NAN;
   if (!compared->has_truth) {
     return CV_OK;
   }
@@ -80,6 +82,9 @@ static enum cv_err take_truth(const struct cv_json_at *at, const json_t *all, st
   }
   if (known != compared->items) {
     return cv_json_fail(at, "truth", "the items of classes and undecided, each once");
+  }
+  if (json_is_null(json_object_get(all, "accuracy")) && cv_compared_undecided(compared) == compared->items) {
+    return CV_OK;
   }
   CV_TRY(cv_json_take_real(at, all, "accuracy", &compared->accuracy));
   return compared->accuracy >= 0 && compared->accuracy <= 1 ? CV_OK

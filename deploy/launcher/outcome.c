@@ -2,6 +2,7 @@
 #include "deploy/launcher/outcome.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,7 +57,12 @@ static enum cv_err take_truth(struct cv_outcome *outcome, const struct cv_outcom
   if (outcome->truth == NULL) {
     return CV_ERR_NOMEM;
   }
+  outcome->truth_parked = calloc(outcome->arms, sizeof(*outcome->truth_parked));
+  if (outcome->truth_parked == NULL) {
+    return CV_ERR_NOMEM;
+  }
   (void)cv_truth_classes(outcome->mean, outcome->arms, outcome->alpha, outcome->truth);
+  (void)cv_truth_classes_parked(outcome->mean, outcome->arms, outcome->alpha, outcome->standing, outcome->truth_parked);
   return CV_OK;
 }
 
@@ -123,6 +129,7 @@ enum cv_err cv_outcome_init(struct cv_outcome *outcome, const struct cv_finished
     return CV_ERR_NOMEM;
   }
   take_standings(outcome, finished);
+  outcome->unit = cv_unit_of(known->file);
   outcome->epsilon_micro = known->spec == NULL ? 0 : known->spec->epsilon_micro;
   const struct cv_policy_class *class = known->spec == NULL ? NULL : cv_policy_find(known->spec->policy.name);
   outcome->has_duels = class != NULL && class->duels;
@@ -137,6 +144,9 @@ enum cv_err cv_outcome_init(struct cv_outcome *outcome, const struct cv_finished
   if (err == CV_OK) {
     err = take_exposure(outcome, known);
   }
+  if (err == CV_OK && outcome->kind == CV_POLICY_RANKING) {
+    err = cv_rest_of(outcome->standing, arms, NULL, NULL, &outcome->rest);
+  }
   if (err != CV_OK) {
     cv_outcome_fini(outcome);
   }
@@ -149,6 +159,8 @@ void cv_outcome_fini(struct cv_outcome *outcome) {
   free(outcome->name);
   free(outcome->mean);
   free(outcome->truth);
+  free(outcome->truth_parked);
+  cv_rest_fini(&outcome->rest);
   free(outcome->cost_micro);
   cv_lies_fini(&outcome->lies);
   *outcome = (struct cv_outcome){0};
@@ -170,9 +182,12 @@ enum cv_err cv_outcome_take_part(struct cv_outcome *outcome, const struct cv_adv
   if (adversary != NULL) {
     outcome->hindsight = cv_hindsight_of(adversary, export);
   }
-  if (outcome->kind == CV_POLICY_RANKING && export->spec.arms == outcome->arms &&
-      cv_lies_of(export, &outcome->lies) != CV_OK) {
-    return cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
+  if (outcome->kind == CV_POLICY_RANKING && export->spec.arms == outcome->arms) {
+    cv_rest_fini(&outcome->rest);
+    if (cv_lies_of(export, &outcome->lies) != CV_OK ||
+        cv_rest_of(outcome->standing, outcome->arms, export, outcome->lies.need, &outcome->rest) != CV_OK) {
+      return cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
+    }
   }
   outcome->is_exported = true;
   return CV_OK;
@@ -181,9 +196,27 @@ enum cv_err cv_outcome_take_part(struct cv_outcome *outcome, const struct cv_adv
 uint32_t cv_outcome_undecided(const struct cv_outcome *outcome) {
   uint32_t undecided = 0;
   for (uint32_t i = 0; i < outcome->arms; i++) {
-    undecided += outcome->standing[i].rank_class == 0;
+    undecided += !cv_standing_is_decided(&outcome->standing[i]);
   }
   return undecided;
+}
+
+uint32_t cv_outcome_held(const struct cv_outcome *outcome, enum cv_held held) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < outcome->arms; i++) {
+    count += !cv_standing_is_decided(&outcome->standing[i]) && outcome->standing[i].held == held;
+  }
+  return count;
+}
+
+double cv_outcome_accuracy(const struct cv_outcome *outcome, uint32_t *ret_right) {
+  uint32_t decided = outcome->arms - cv_outcome_undecided(outcome);
+  *ret_right = 0;
+  for (uint32_t i = 0; i < outcome->arms && outcome->truth != NULL; i++) {
+    const struct cv_standing *standing = &outcome->standing[i];
+    *ret_right += cv_standing_is_decided(standing) && standing->rank_class == outcome->truth_parked[i];
+  }
+  return outcome->truth == NULL || decided == 0 ? (double)NAN : (double)*ret_right / decided;
 }
 
 int cv_launcher_end_status(enum cv_end end) {
@@ -199,7 +232,27 @@ int cv_outcome_columns(const struct cv_outcome *outcome) {
     size_t own = cv_text_columns(outcome->name[i]);
     columns = own > columns ? own : columns;
   }
-  return (int)columns;
+  return columns < CV_OUTCOME_COLUMNS ? (int)columns : CV_OUTCOME_COLUMNS;
+}
+
+void cv_outcome_print_cut(const char *text, size_t columns, FILE *to) {
+  size_t all = cv_text_columns(text), kept = all <= columns ? all : columns - 1, left = strlen(text), n = 0;
+  for (size_t i = 0; i < kept; i++) {
+    n += cv_text_char(text + n, left - n);
+  }
+  (void)fprintf(to, "%.*s%s%*s", (int)n, text, all <= columns ? "" : "…", all <= columns ? (int)(columns - all) : 0,
+                "");
+}
+
+uint32_t cv_outcome_rows(const struct cv_outcome *outcome) {
+  return outcome->arms < CV_OUTCOME_ROWS ? outcome->arms : CV_OUTCOME_ROWS;
+}
+
+void cv_outcome_print_rest(const struct cv_outcome *outcome, FILE *to) {
+  if (outcome->arms > CV_OUTCOME_ROWS) {
+    (void)fprintf(to, "... and %u more of %u items; --json and `crowdveil export` give all of them\n",
+                  outcome->arms - CV_OUTCOME_ROWS, outcome->arms);
+  }
 }
 
 static void print_token(const struct cv_outcome *outcome, FILE *to) {

@@ -13,7 +13,10 @@ enum { TERMINAL_MS = 200, PLAIN_MS = 2000, COLUMNS = 79 };
 
 void cv_view_line(const struct cv_progress *progress, char *to, size_t size) {
   char done[64], line[700];
-  if (progress->decided > 0) {
+  if (progress->parked > 0) {
+    (void)snprintf(done, sizeof(done), "%u of %u ranked, %u parked, class %u", progress->decided, progress->arms,
+                   progress->parked, progress->classes);
+  } else if (progress->decided > 0) {
     (void)snprintf(done, sizeof(done), "%u of %u ranked, class %u", progress->decided, progress->arms,
                    progress->classes);
   } else { /* a ranking without a class yet, or a policy that does not rank */

@@ -27,13 +27,14 @@ static void limited_free(void *data, void *pointer) {
   (void)pointer;
 }
 
-enum cv_err cv_codec_unpack(const ProtobufCMessageDescriptor *descriptor, const void *bytes, size_t n,
+enum cv_err cv_codec_unpack(const ProtobufCMessageDescriptor *descriptor, const void *bytes, size_t n, size_t most,
                             struct cv_arena *arena, ProtobufCMessage **ret) {
   cv_arena_reset(arena);
-  /* The arena is sixteen frames: a message of nothing but tiny submessages needs more memory than bytes. */
-  if (n > CV_FRAME_BYTES) {
+  if (n > most) {
     return CV_ERR_LIMIT;
   }
+  /* Sixteen frames: a message of nothing but tiny submessages needs more memory than bytes. */
+  cv_arena_bound(arena, n > CV_FRAME_BYTES ? 16 * n : CV_ARENA_BYTES);
   struct limited limited = {.arena = arena};
   ProtobufCAllocator allocator = {.alloc = limited_alloc, .free = limited_free, .allocator_data = &limited};
   ProtobufCMessage *message = protobuf_c_message_unpack(descriptor, &allocator, n, n > 0 ? bytes : (const uint8_t *)"");
@@ -44,9 +45,9 @@ enum cv_err cv_codec_unpack(const ProtobufCMessageDescriptor *descriptor, const 
   return CV_OK;
 }
 
-enum cv_err cv_codec_pack(const ProtobufCMessage *message, struct cv_buf *out) {
+enum cv_err cv_codec_pack(const ProtobufCMessage *message, size_t most, struct cv_buf *out) {
   size_t n = protobuf_c_message_get_packed_size(message);
-  if (n > CV_FRAME_BYTES) {
+  if (n > most) {
     return CV_ERR_LIMIT;
   }
   CV_TRY(cv_buf_reserve(out, n));

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 import struct
+import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ VERSION = 2
 GRID = 1 << 20  # a score of 1
 MICRO = 1_000_000
 Self = TypeVar("Self", bound="Closing")
+# protobuf warns of such bytes and stops at them; decode() sees that it has stopped
+warnings.filterwarnings("ignore", "Unexpected end-group tag", RuntimeWarning)
 
 
 def grid(score: float) -> int:
@@ -60,10 +63,13 @@ class Splitter:
 
 def decode(name: str, payload: bytes) -> Any:
     """The envelope of this schema; ProtocolError if the bytes are none, or have no field that is known."""
+    envelope = schema(name).Envelope()
     try:
-        envelope = schema(name).Envelope.FromString(payload)
+        whole = envelope.MergeFromString(payload) == len(payload)
     except DecodeError:
-        raise ProtocolError(f"a frame that is no envelope of {name}.proto") from None
+        whole = False
+    if not whole:
+        raise ProtocolError(f"a frame that is no envelope of {name}.proto")
     if not envelope.ListFields():
         raise ProtocolError(f"an envelope of {name}.proto without any known field")
     return envelope

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from client.requester import classes, end_name, spec
-from client.wire import Connection, context
+from crowdveil.wire import Connection, context
 from harness.commands import crowdveil
 from harness.daemon import BUILD, PROGRAMS, ROOT, Daemon
 from harness.pki import Files

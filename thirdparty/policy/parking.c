@@ -53,6 +53,7 @@ static void park(struct cv_ranking *self, uint32_t i, enum cv_held held) {
   arm->held_last = last_class(self, i);
   arm->held_class = self->rank_class;
   arm->held = held;
+  arm->held_need = held == CV_HELD_BOUNDARY ? self->need[i] : (double)NAN;
 }
 
 /* ---- used up ---- */
@@ -253,4 +254,16 @@ bool cv_parking_park(struct cv_ranking *self) {
   }
   mark_hopeless(self);
   return park_outdone(self) || (!self->has_hope && park_rest(self));
+}
+
+double cv_parking_need(const struct cv_ranking *self, uint32_t i) {
+  struct cv_ranking_bounds b = cv_ranking_bounds_of(self);
+  if (self->arm[i].held != CV_HELD_NO) {
+    return self->arm[i].held_need;
+  }
+  if (self->by_leader || !cv_ranking_is_undecided(self, i) || !b.all_known || b.active < 2) {
+    return (double)NAN;
+  }
+  struct field field = field_of(self);
+  return need_of(self, &field, i);
 }

@@ -27,5 +27,7 @@
 
 /* Parks what is to be parked, when the present intervals decide nothing more. True if S has changed. */
 bool cv_parking_park(struct cv_ranking *ranking);
+/* As cv_policy_need(). */
+double cv_parking_need(const struct cv_ranking *ranking, uint32_t i);
 
 #endif

@@ -132,6 +132,12 @@ void cv_policy_standing(const struct cv_policy *policy, uint32_t arm, struct cv_
 void cv_policy_count_lies(struct cv_policy *policy);
 /* What the class of an arm bears. All 0: the arm is undecided, or the policy does not rank, or lies are not counted. */
 struct cv_policy_lies cv_policy_lies(struct cv_policy *policy, uint32_t arm);
+/*
+ * About how many further tokens decide an arm that is undecided or on a boundary, as parking.h estimates it (that is
+ * with a gap one standard deviation clearer than it looks). NAN: not known, as of arms that are decided, used up, or wait
+ * for their class; infinite: no number. Not part of the saved state.
+ */
+double cv_policy_need(struct cv_policy *policy, uint32_t arm);
 /* Saves and loads the whole state; a loaded policy continues exactly like the saved one. CV_ERR_VERSION or
  * CV_ERR_DAMAGED. */
 void cv_policy_save(const struct cv_policy *policy, struct cv_buf *out);

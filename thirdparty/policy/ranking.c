@@ -450,6 +450,7 @@ void cv_ranking_load_parked(struct cv_ranked *arm, struct cv_reader *in) {
   arm->held = (enum cv_held)cv_read_u8(in);
   arm->held_class = cv_read_u32(in);
   arm->held_last = cv_read_u32(in);
+  arm->held_need = (double)NAN;
 }
 
 static bool is_parking_plausible(const struct cv_ranking *self, const struct cv_ranked *arm) {

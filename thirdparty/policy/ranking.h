@@ -55,6 +55,7 @@ struct cv_ranked {
   enum cv_held held;   /* parked: undecided, out of S, never asked for again */
   uint32_t held_class; /* parked in this class: in it or below, up to held_last */
   uint32_t held_last;
+  double held_need;  /* further tokens that would have decided it, about; not stored: NAN after `load` */
   uint32_t removal;  /* 1 + index of its removal among the decisions of the present step; 0 = none */
   double give;       /* how far one false token can move an end of the interval */
   double noisy_mean; /* of the last release; `mean` is the middle of the interval. Also after `load` */

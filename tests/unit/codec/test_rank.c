@@ -288,7 +288,7 @@ static void hostile_bytes_pass_no_bound(void **state) {
 }
 
 static void large_frames_stay_in_the_arena(void **state) {
-  attack_with_length(try_bytes);
+  attack_with_length(try_bytes, CV_LARGE_FRAME_BYTES);
   for (uint32_t field = OPENS; field <= RESULTS; field++) {
     attack_with_empties(try_bytes, 0, field);
   }
