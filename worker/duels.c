@@ -121,7 +121,7 @@ static enum cv_err read_rows(struct reading *reading, struct cv_why *why) {
   }
 }
 
-/* ---- numbering, as csv.c does ---- */
+/* ---- numbering, as data.c does ---- */
 
 static int by_bytes(const struct item *a, const struct item *b) {
   return strcmp(a->name, b->name);

@@ -31,7 +31,8 @@ def borda(strengths):
 def test_the_example_ranks_by_borda_scores(example):
     result, export, _ = example("pairs")
     true = borda([.8, .4, .2, .2, .1])
-    assert result["accuracy"] == 1 and result["truth"] == [["Nougat"], ["Toffee"], ["Fudge", "Caramel"], ["Licorice"]]
+    assert result["accuracy"] == 1
+    assert list(map(set, result["truth"])) == [{"Nougat"}, {"Toffee"}, {"Fudge", "Caramel"}, {"Licorice"}]
     assert export["spec"]["pairs"] is True
     for standing in export["standings"]:
         assert standing["mean"] == pytest.approx(true[standing["arm"]], abs=standing["radius"] + 1e-9)
@@ -160,6 +161,7 @@ def test_opponents_survive_kills_and_replay(deployment, tmp_path):
     deployment.thirdparty.kill()
     deployment.broker.kill()
     deployment.up()
+    deployment.start_worker("gateway/100001-200000", path, {"accept": {"mechanisms": "segments"}})
     with deployment.requester() as requester:
         finished = requester.watch(number)
     assert end_name(finished.progress.end) == "complete"
@@ -224,7 +226,7 @@ def test_a_file_of_comparisons(tmp_path):
     (["x,y,1", "x,y,2"], FILE, 'duels.csv:3: won is "2"; expected a number from 0, the item lost, to 1, it won'),
     (["x,y,"], FILE, 'duels.csv:2: won is ""; expected a number from 0'),
     (["x,,1"], FILE, 'duels.csv:2: b "" is not a valid name; expected 1 to 255 bytes'),
-    (["x,y,1"], FILE.replace(", replacement: true", ""), "items.versus without replacement; expected replacement: true"),
+    (["x,y,1"], FILE.replace(", replacement: true", ""), "items.versus without replacement; expected replacement: t"),
     (["x,y,1"], FILE.replace("versus: b", "versus: a"), "items.versus is the column of the items; expected one that"),
     (["x,y,1"], FILE.replace("replacement", "worker: b, replacement"), "expected no persons with comparisons"),
     (["x,y,1"], FILE.replace("versus: b", "versus: c"), "c"),
@@ -241,7 +243,8 @@ rows <- function(times, score) {
   i <- rep(seq_len(nrow(baseball)), times)
   data.frame(a = baseball$home.team[i], b = baseball$away.team[i], won = rep(score, length(i)))
 }
-write.csv(rbind(rows(baseball$home.wins, 1), rows(baseball$away.wins, 0)), "duels.csv", row.names = FALSE, quote = FALSE)
+write.csv(rbind(rows(baseball$home.wins, 1), rows(baseball$away.wins, 0)),
+          "duels.csv", row.names = FALSE, quote = FALSE)
 """
 
 

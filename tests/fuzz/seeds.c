@@ -113,6 +113,12 @@ static void crowd(void) {
   CV_REQUIRE(cv_crowd_encode(&up, &arena, &a) == CV_OK && cv_crowd_encode(&down, &arena, &b) == CV_OK);
   save("crowd", "up", &a);
   save("crowd", "down", &b);
+  terms.pairs = true;
+  assign.opponent = 2;
+  struct cv_crowd_frame pairs = {.campaigns = 1, .campaign = &terms, .assigns = 1, .assign = &assign};
+  struct cv_buf c = {0};
+  CV_REQUIRE(cv_crowd_encode(&pairs, &arena, &c) == CV_OK);
+  save("crowd", "pairs", &c);
 }
 
 static void rank(void) {
@@ -255,6 +261,18 @@ static void policy_state(struct cv_buf *out) {
   cv_policy_free(policy);
 }
 
+/* A campaign of pairs whose plan names opponents. */
+static void rank_of_pairs(void) {
+  static struct cv_want named[] = {{0, 100, 2}, {3, 100, 2}};
+  struct cv_rank_open open = {.spec = make_spec(), .position = {.campaign = 1}};
+  struct cv_rank_plan record = {.campaign = 1, .plan = {.number = 1, .wants = 2, .want = named}};
+  struct cv_rank_frame frame = {.opens = 1, .open = &open, .recorded = 1, .record = &record};
+  struct cv_buf out = {0};
+  open.spec.pairs = true;
+  CV_REQUIRE(cv_rank_encode(&frame, &arena, &out) == CV_OK);
+  save("rank", "pairs", &out);
+}
+
 /* The state of a bandit's or a recruitment's policy after a first round of all arms. */
 static void state_after_a_round(const char *name) {
   static uint64_t costs[] = {1000000, 2000000, 500000, 1000000};
@@ -267,11 +285,15 @@ static void state_after_a_round(const char *name) {
   struct cv_policy *policy;
   struct cv_buf out = {0};
   (void)snprintf(spec.policy.name, sizeof(spec.policy.name), "%s", name);
+  spec.pairs = cv_policy_find(name)->duels;
   if (cv_policy_find(name)->kind == CV_POLICY_RECRUITMENT) {
     spec.cost_micro = costs;
     spec.budget_micro = UINT64_C(1) << 40;
   }
   CV_REQUIRE(cv_policy_check(&spec.policy, &bad, NULL) == CV_OK && cv_policy_new(&spec, 9, &policy) == CV_OK);
+  struct cv_policy_step step = {0};
+  CV_REQUIRE(!spec.pairs || cv_policy_step(policy, 1, &step) == CV_OK); /* it names opponents before any release */
+  cv_policy_step_fini(&step);
   for (uint32_t arm = 0; arm < spec.arms; arm++) {
     const struct cv_release first = {.number = arm + 1, .plan = 1, .arm = arm, .tokens = 1, .noisy_sum = arm << 18};
     cv_policy_apply(policy, &first);
@@ -556,6 +578,7 @@ int main(int argc, char **argv) {
   policy_state(&out);
   save("policy", "one", &out);
   state_after_a_round("klucb-cf");
+  state_after_a_round("pair-sort");
   state_after_a_round("graph-ucb");
   state_after_a_round("best-arm");
   state_after_a_round("adap-tt");
@@ -565,6 +588,7 @@ int main(int argc, char **argv) {
   state_after_a_round("dpu");
   crowd();
   rank();
+  rank_of_pairs();
   order();
   mechanism();
   broker_rows();

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pair-sort: the whole order of items that are compared in pairs, by duels: each token compares its arm with an
- * opponent that the plan names. With probability 1 - delta at least, of two items in different classes the one in the earlier
- * class beats the other with probability 1/2 - tie at least; with `tie` 0 the order is the true one. docs/beyond.md has
- * the proof, and what it assumes: strong stochastic transitivity. Then the order is that of the Borda scores, too.
+ * opponent that the plan names. With probability 1 - delta at least, of two items in different classes the one in the
+ * earlier class beats the other with probability 1/2 - tie at least; with `tie` 0 the order is the true one.
+ * docs/beyond.md has the proof, and what it assumes: strong stochastic transitivity. Then the order is that of the
+ * Borda scores, too.
  *
  * Parameters:
  *   alpha             0, the only value: the order is that of a ranking with rank span 0
@@ -12,10 +13,10 @@
  *                     class, in [0, 1/2]; default 0.05. With 0 the policy does not end if items tie
  *   tokens_per_round  the fewest tokens of an arm that a plan asks for, so that no release sums fewer; default 20
  *
- * Quicksort: the items of a part, which is a range of places in the order, are all compared with one of them, the pivot,
- * until each is shown to be above, below or tied. Then the pivot and what is tied with it have their places, and those
- * above and below are parts of their own. All open duels of all parts are in each plan, so plans are few. The first
- * pivot is drawn; later ones are the median of their part by the duels before.
+ * Quicksort: the items of a part, which is a range of places in the order, are all compared with one of them, the
+ * pivot, until each is shown to be above, below or tied. Then the pivot and what is tied with it have their places, and
+ * those above and below are parts of their own. All open duels of all parts are in each plan, so plans are few. The
+ * first pivot is drawn; later ones are the median of their part by the duels before.
  *
  * The interval of a duel is that of a mixture martingale (confidence.h) at level ln(K(K-1)/delta): two sides of each of
  * the K(K-1)/2 pairs that can ever meet. The duel's sum is the difference of an arm's releases, each of which adds the
