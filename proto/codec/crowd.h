@@ -41,6 +41,7 @@ struct cv_terms {
   uint64_t epsilon_micro;
   uint32_t tokens_per_worker;
   uint32_t arms;
+  uint32_t lease_ms; /* time to answer an assignment; 0: not told */
 };
 
 struct cv_assign {

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The form of a gateway in a real browser, with real parties: people fill it in until a campaign completes."""
+import sys
+from pathlib import Path
+
+import pytest
+from browser import Browser
+from selenium.webdriver.common.keys import Keys
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "e2e"))
+
+from client.requester import end_name  # noqa: E402
+from harness.deployment import Deployment, missing_programs  # noqa: E402
+from harness.people import LAPLACE, NAMES, SCORES, World  # noqa: E402
+from harness.pki import Pki  # noqa: E402
+
+RESPONSE = {"privatizers": "randomized-response", "epsilon": 10, "tokens": 100}
+ASKED = "return document.querySelector('label[for=score] strong')?.textContent"
+TITLE = "return document.querySelector('h1')?.textContent"
+
+
+@pytest.fixture
+def world(tmp_path):
+    absent = missing_programs("broker", "thirdparty", "worker")
+    if absent:
+        pytest.fail(f"not built: {', '.join(absent)}")
+    deployment = Deployment(tmp_path, Pki(tmp_path / "ca"))
+    yield lambda **changes: World(deployment, **changes)
+    deployment.close()
+
+
+def link(world, number=1):
+    return f"http://{world.address}/?{world.links[str(number)].split('?')[1]}"
+
+
+def answer(browser, score):
+    """With the keyboard alone: the field has the focus."""
+    asked = browser.until("return document.activeElement?.id === 'score' && " + ASKED[len("return "):])
+    browser.driver.switch_to.active_element.send_keys(str(score(asked)), Keys.ENTER)
+    return asked
+
+
+def fill_in(browser, score, most=80):
+    """Answers until nothing more is asked; returns the number of answers."""
+    for n in range(most):
+        title = browser.until(f"return (() => {{{ASKED.replace('return', 'const asked =')};"
+                              f"{TITLE.replace('return', 'const title =')};"
+                              "return asked || (title !== 'One moment' && title)})()")
+        if title not in NAMES:
+            return n
+        answer(browser, score)
+        browser.until(f"return document.querySelector('[role=status]')?.textContent.includes({title!r})")
+    return most
+
+
+def test_people_complete_a_campaign(world, browser):
+    """Two people in turn in one browser; the page shows what became of each score."""
+    made = world(policy_params={"alpha": .9, "delta": .5, "tokens_per_round": 3})
+    turn, is_over = 0, False
+    while not is_over:
+        browser.driver.delete_all_cookies()
+        browser.driver.get(link(made, 1 + turn % 2))
+        is_over = fill_in(browser, lambda name: SCORES[NAMES.index(name)], most=6) < 6
+        turn += 1
+    assert turn > 2
+    finished = made.finished()
+    assert end_name(finished.progress.end) == "complete"
+    assert [row.rank_class for row in finished.standings] == [1, 2, 3]
+    assert [round(row.mean, 5) for row in finished.standings] == [.9, .5, .1]
+
+
+def test_without_javascript(world):
+    made, plain = world(), Browser(script=False)
+    try:
+        plain.driver.get(link(made))
+        field = plain.find("#score")
+        field.send_keys("7")
+        plain.find("form button").click()
+        assert "was counted" in plain.find("[role=status]").text
+    finally:
+        plain.close()
+
+
+def test_a_privatizer_without_javascript_sends_nothing(world):
+    made, plain = world(accept=LAPLACE, privatizer=("laplace", {"epsilon": 1})), Browser(script=False)
+    try:
+        plain.driver.get(link(made))
+        assert not plain.find("#send").is_enabled()
+        assert "no score can be sent" in plain.find("noscript").text
+        plain.find("#score").send_keys("7", Keys.ENTER)
+        assert plain.driver.current_url.endswith("/"), "nothing was sent"
+    finally:
+        plain.close()
+
+
+@pytest.mark.parametrize("accept, privatizer", [
+    (LAPLACE, ("laplace", {"epsilon": 8})), (RESPONSE, ("randomized-response", {"epsilon": 6})),
+    (RESPONSE, ("randomized-response", {"p00": .99, "p11": .98})),
+])
+def test_with_a_privatizer_no_score_leaves_the_browser(world, browser, accept, privatizer):
+    made = world(accept=accept, privatizer=privatizer, tokens_per_worker=12, tokens=36)
+    browser.driver.execute_cdp_cmd("Network.enable", {})
+    browser.driver.get(link(made))
+    given = fill_in(browser, lambda name: 10, most=12)
+    assert given > 3, "answers were counted"
+    posts = bodies(browser)
+    assert len(posts) == given
+    for body in posts:
+        names = {part.split("=")[0] for part in body.split("&")}
+        assert names == {"secret", "question", "token"}, body
+    tokens = [int(body.split("token=")[1].split("&")[0]) for body in posts]
+    if privatizer[0] == "laplace":
+        assert len(set(tokens)) == len(tokens), "each has noise of its own"
+        assert all(abs(token - (1 << 20)) < 40 * (1 << 20) / 8 for token in tokens)
+    else:
+        assert set(tokens) <= {0, 1 << 20} and tokens.count(1 << 20) > len(tokens) / 2
+    assert browser.run("return document.getElementById('score')?.value ?? ''") == ""
+
+
+def bodies(browser):
+    """What was posted."""
+    import json
+    found = []
+    for entry in browser.driver.get_log("performance"):
+        message = json.loads(entry["message"])["message"]
+        if message["method"] == "Network.requestWillBeSent" and message["params"]["request"]["method"] == "POST":
+            found.append(message["params"]["request"].get("postData", ""))
+    return found
+
+
+def test_a_token_is_drawn_once(world, browser):
+    """Whoever goes back and sends again sends the same token, whatever the score is then."""
+    made = world(accept=LAPLACE, privatizer=("laplace", {"epsilon": 1}))
+    browser.driver.get(link(made))
+    browser.until("return document.getElementById('send')?.disabled === false")
+    drawn = browser.run("""
+        const form = document.getElementById("local"), tokens = [];
+        form.addEventListener("submit", (event) => {
+          event.preventDefault();
+          tokens.push(form.elements.token.value);
+        });
+        for (const score of ["10", "0", "10"]) {
+          document.getElementById("score").value = score;
+          document.getElementById("send").disabled = false;
+          form.requestSubmit(document.getElementById("send"));
+        }
+        return tokens;""")
+    assert len(drawn) == 3 and len(set(drawn)) == 1
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("local", [False, True])
+def test_axe_finds_nothing(world, browser, axe, dark, local):
+    changes = {"accept": LAPLACE, "privatizer": ("laplace", {"epsilon": 1})} if local else {}
+    made = world(**changes)
+    browser.look(width=360, dark=dark)
+    browser.driver.get(link(made))
+    browser.until(ASKED)
+    assert browser.run("return document.documentElement.scrollWidth <= 360")
+    # axe comes from the test, past the page's own policy
+    browser.driver.execute_cdp_cmd("Page.setBypassCSP", {"enabled": True})
+    assert axe(browser) == []
+    browser.driver.get(f"http://{made.address}/?token=wrong")
+    assert browser.text("[role=alert]") == "no access; expected the link that you were given"
+    assert axe(browser) == []
+    browser.said()  # the refusal's status 403
