@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """A gateway with a form, and a person at it, who acts as a browser without JavaScript."""
+import contextlib
 import html
 import http.client
 import re
+import sqlite3
 import subprocess
 from urllib.parse import urlencode, urlsplit
 
 from client.requester import spec
+from client.worker import GRID
 from harness.daemon import PROGRAMS, write_config
 
 NAMES = ("Roma", "Golden Wok", "the <b>Grill</b> & more")
-SCORES = (9, 5, 1)  # of 10
+SCORES = (10, 5, 0)  # of 10
 LIMITS = {"trusted_thirdparty": True, "release_tokens": 1}
 LAPLACE = {"privatizers": "laplace", "epsilon": 10, "tokens": 100}
 
@@ -64,6 +67,16 @@ def item(page):
 
 def notice(page):
     return html.unescape(re.search(r'<p role="status">(.*?)</p>', page).group(1))
+
+
+def given_means(deployment, arms):
+    """The mean score of each arm, from the exact sums that a trusted third-party has; stops it."""
+    deployment.thirdparty.stop()
+    path = f"file:{deployment.folder}/thirdparty-state/thirdparty.db?mode=ro"
+    with contextlib.closing(sqlite3.connect(path, uri=True)) as database:
+        rows = database.execute("SELECT arm, noisy_sum, tokens FROM release ORDER BY number").fetchall()
+    last = {arm: total / tokens / GRID for arm, total, tokens in rows}
+    return [round(last[arm], 5) for arm in range(arms)]
 
 
 class World:
