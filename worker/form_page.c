@@ -161,7 +161,7 @@ void cv_form_put_question(const struct cv_form_view *view, struct cv_buf *out) {
   }
   put_fate(view, out);
   put_format(out, "<p class=\"quiet\">After %" PRIu64 " %s another person is asked for this item.</p>\n",
-             view->left_s < 120 ? view->left_s : view->left_s / 60, view->left_s < 120 ? "seconds" : "minutes");
+             view->left_s < 120 ? view->left_s : (view->left_s + 30) / 60, view->left_s < 120 ? "seconds" : "minutes");
   put_foot(out);
 }
 

@@ -10,10 +10,10 @@ from harness.people import LAPLACE, LIMITS, NAMES, SCORES, Person, World, given_
 pytestmark = pytest.mark.usefixtures("worker_program")
 
 def test_two_people_complete_a_campaign(deployment):
-    world = World(deployment, broker={"lease": "16s"}, policy="ppar-kl", policy_params={"alpha": .9, "delta": .5})
+    world = World(deployment, broker={"lease": "16s"}, policy="best-arm", policy_params={"delta": .5})
     people = [world.person(1), world.person(2)]
     pages, said = [person.look() for person in people], set()
-    while any(map(item, pages)) or "One moment" in "".join(pages):
+    while not world.is_over():
         for i, person in enumerate(people):
             asked = item(pages[i])
             if asked is None:
@@ -33,7 +33,7 @@ def test_what_happens_to_the_score_is_said(deployment):
     page = world.person().look()
     assert ("Your score goes to this site and to the broker, which can both read it; the broker adds it to the scores "
             "of others, and only sums leave the broker.") in page
-    assert "After 4 minutes another person is asked for this item." in page
+    assert "After 5 minutes another person is asked for this item." in page
     assert "<script" not in page, "no script is needed"
 
 

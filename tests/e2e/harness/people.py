@@ -96,6 +96,7 @@ class World:
                 **changes})).campaign
         self.settings = {"form": "127.0.0.1:0", "form_people": str(self.folder / "people"),
                          "accept": {"mechanisms": "none", **(accept or {})}, "state": deployment.state("worker-state"),
+                         "exit_when_done": False,
                          **(form or {})}
         self.links = self.invite(people)
         if start:
@@ -120,6 +121,9 @@ class World:
         made = Person(self.links[str(number)], self.address)
         made.enter()
         return made
+
+    def is_over(self):
+        return "ended: " in self.deployment.broker.text()
 
     def finished(self):
         with self.deployment.requester() as requester:
