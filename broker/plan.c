@@ -36,8 +36,7 @@ static enum cv_err check_names(const struct cv_broker_campaign *campaign, const 
 /* Every release has at least the operator's smallest number of tokens and at most as many as a plan may ask for. */
 static enum cv_err check_sizes(const struct cv_broker_campaign *campaign, const struct cv_plan *plan,
                                struct cv_why *why) {
-  uint64_t shown[CV_ARMS_MAX];
-  cv_shown_by(campaign, plan, shown);
+  const uint64_t *shown = cv_shown_by(campaign, plan);
   for (uint32_t i = 0; i < plan->wants; i++) {
     const struct cv_want *want = &plan->want[i];
     if (shown[i] < campaign->privacy.least_tokens || want->tokens > CV_PLAN_TOKENS_MAX) {
@@ -103,8 +102,8 @@ enum cv_err cv_broker_plan_check(const struct cv_broker_campaign *campaign, cons
                   (unsigned long long)asked, (unsigned long long)left, (unsigned long long)campaign->spec.tokens);
     return refuse(ret_refused, CV_END_TOKENS, asked, left);
   }
-  /* Each arm's places may begin and end inside a chunk: two chunks more than its full ones. */
-  if (asked / CV_CHUNK_BITS + 2 * (uint64_t)plan->wants > campaign->places.most) {
+  /* The plan's places may begin and end inside a chunk; half of the chunks may still be those of the plan before. */
+  if (asked / CV_CHUNK_BITS + 2 > campaign->places.most / 2) {
     (void)cv_fail(why, CV_ERR_DENIED, "the plan has %llu places at once; expected fewer", (unsigned long long)asked);
     return refuse(ret_refused, CV_END_REFUSED, asked, left);
   }

@@ -64,16 +64,12 @@ void cv_thirdparty_campaign_standings(const struct cv_thirdparty_campaign *campa
   }
 }
 
-static bool differs(const struct cv_standing *a, const struct cv_standing *b) {
-  return a->rank_class != b->rank_class || a->tokens != b->tokens || a->mean != b->mean || a->radius != b->radius;
-}
-
 static enum cv_err store_standings(struct cv_thirdparty_campaign *campaign, struct cv_delta *delta) {
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
     struct cv_standing now;
     cv_policy_standing(campaign->policy, i, &now);
     /* Only what changed: with thousands of arms a step settles few of them. */
-    if (differs(&now, &campaign->standing[i])) {
+    if (!cv_standing_is_same(&now, &campaign->standing[i])) {
       CV_TRY(cv_delta_add_standing(delta, &now));
       campaign->standing[i] = now;
     }
@@ -135,7 +131,7 @@ static enum cv_err next_plan(struct cv_thirdparty_campaign *campaign, const stru
   /* What the broker has on record it has accepted: no PlanAccepted follows. */
   if (recorded) {
     campaign->row.accepted = plan->number;
-    cv_chain_plan(&campaign->row.plans_hash, plan, campaign->digest);
+    CV_TRY(cv_chain_plan(&campaign->row.plans_hash, plan, campaign->digest));
   }
   return CV_OK;
 }
@@ -365,11 +361,11 @@ static enum cv_err enqueue(struct cv_thirdparty_campaign *campaign, const struct
  * The broker accepted the last plan. The next commit stores the acceptance; nothing depends on it before, since a
  * broker states its plans again on each connection. A round therefore costs one commit, with its releases, and not two.
  */
-static void take_accepted(struct cv_thirdparty_campaign *campaign) {
+static enum cv_err take_accepted(struct cv_thirdparty_campaign *campaign) {
   campaign->row.accepted = campaign->plan.number;
   campaign->due_plan = false;
   campaign->accepted_unstored = true;
-  cv_chain_plan(&campaign->row.plans_hash, &campaign->plan, campaign->digest);
+  return cv_chain_plan(&campaign->row.plans_hash, &campaign->plan, campaign->digest);
 }
 
 enum cv_err cv_thirdparty_campaign_record(struct cv_thirdparty_campaign *campaign, const struct cv_plan *plan,
@@ -385,7 +381,7 @@ enum cv_err cv_thirdparty_campaign_record(struct cv_thirdparty_campaign *campaig
   CV_TRY(check_plan(campaign, plan, why));
   /* The broker's record equals the own plan: only its PlanAccepted was lost. */
   if (plan->number == campaign->plan.number && cv_plan_asks_same(plan, &campaign->plan)) {
-    take_accepted(campaign);
+    CV_TRY(take_accepted(campaign));
     return finish_if_over(campaign);
   }
   if (is_accepted(campaign) && campaign->left > 0) {
@@ -482,8 +478,7 @@ enum cv_err cv_thirdparty_campaign_accept(struct cv_thirdparty_campaign *campaig
     return cv_fail(why, CV_ERR_STATE, "plan %" PRIu64 " of campaign %" PRIu64 " was accepted; the last one is %" PRIu64,
                    plan, campaign->id, campaign->row.plan);
   }
-  take_accepted(campaign);
-  return CV_OK;
+  return take_accepted(campaign);
 }
 
 enum cv_err cv_thirdparty_campaign_refuse(struct cv_thirdparty_campaign *campaign,

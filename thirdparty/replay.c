@@ -225,8 +225,15 @@ static void compare_standing(struct cv_replay *replay, const struct cv_standing 
   } else {
     cv_policy_standing(replay->policy, stored->arm, &mine);
   }
-  if (stored->rank_class != mine.rank_class || stored->tokens != mine.tokens || !is_near(stored->mean, mine.mean) ||
-      !is_near(stored->radius, mine.radius)) {
+  if (stored->rank_class != mine.rank_class || stored->rank_last != mine.rank_last || stored->held != mine.held) {
+    disagree(replay,
+             "arm %" PRIu32 " stands in class %" PRIu32 " to %" PRIu32 " (held: %s); recomputed: class %" PRIu32
+             " to %" PRIu32 " (held: %s)",
+             stored->arm, stored->rank_class, stored->rank_last,
+             stored->held == CV_HELD_NO ? "no" : cv_held_text(stored->held), mine.rank_class, mine.rank_last,
+             mine.held == CV_HELD_NO ? "no" : cv_held_text(mine.held));
+  } else if (stored->tokens != mine.tokens || !is_near(stored->mean, mine.mean) ||
+             !is_near(stored->radius, mine.radius)) {
     disagree(replay,
              "arm %" PRIu32 " stands in class %" PRIu32 " (mean %.9g, radius %.9g, %" PRIu64
              " tokens); recomputed: class %" PRIu32 " (mean %.9g, radius %.9g, %" PRIu64 " tokens)",
@@ -287,6 +294,9 @@ enum cv_err cv_replay_records(const struct cv_replay_records *records, struct cv
     cv_replay_end(replay, records->end, records->standing, records->standings, ret);
     for (uint32_t i = 0; i < records->spec->arms && records->ret_lies != NULL; i++) {
       records->ret_lies[i] = ret->agrees ? cv_policy_lies(replay->policy, i) : (struct cv_policy_lies){0};
+    }
+    for (uint32_t i = 0; i < records->spec->arms && records->ret_need != NULL; i++) {
+      records->ret_need[i] = cv_policy_need(replay->policy, i);
     }
   } else {
     err = cv_fail(why, err, "out of memory");

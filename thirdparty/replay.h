@@ -52,6 +52,7 @@ struct cv_replay_records {
   const struct cv_standing *standing;
   size_t standings;
   struct cv_policy_lies *ret_lies; /* of each arm, all 0 if the records disagree; NULL: not wanted */
+  double *ret_need;                /* cv_policy_need() of each arm at the end; NULL: not wanted */
 };
 CV_MUST_USE enum cv_err cv_replay_records(const struct cv_replay_records *records, struct cv_replay_verdict *ret,
                                           struct cv_why *why);

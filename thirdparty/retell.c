@@ -124,10 +124,8 @@ static void feed_decision(void *data, const struct cv_stored_decision *stored) {
 
 static enum cv_err feed_standing(struct feed *feed, const struct cv_standing *now) {
   struct cv_standing *told = &feed->retell->standing[now->arm];
-  bool same = told->rank_class == now->rank_class && told->tokens == now->tokens && told->mean == now->mean &&
-              told->radius == now->radius;
   /* Step 0 tells every arm. */
-  if (same && feed->retell->has_begun) {
+  if (cv_standing_is_same(told, now) && feed->retell->has_begun) {
     return CV_OK;
   }
   *told = *now;

@@ -207,6 +207,31 @@ enum cv_err cv_thirdparty_rows_decisions(struct cv_db *db, sqlite3_int64 id, uin
   return CV_OK;
 }
 
+static enum cv_err read_parked(struct cv_db *db, sqlite3_int64 id, struct cv_standing *standing, size_t n,
+                               struct cv_why *why) {
+  sqlite3_stmt *stmt;
+  int row;
+  if (cv_db_version(db) < CV_THIRDPARTY_WITH_PARKED) {
+    return CV_OK;
+  }
+  CV_TRY(cv_db_prepare(db, "SELECT arm, last_class, held FROM parked WHERE campaign = ? ORDER BY arm", &stmt, why));
+  (void)sqlite3_bind_int64(stmt, 1, id);
+  CV_TRY(cv_db_step(db, stmt, &row, why));
+  /* Both lists are in order of arms. */
+  for (size_t i = 0; row != 0 && i < n; i++) {
+    if (standing[i].arm == (uint32_t)sqlite3_column_int64(stmt, 0)) {
+      standing[i].rank_last = (uint32_t)sqlite3_column_int64(stmt, 1);
+      standing[i].held = (enum cv_held)sqlite3_column_int64(stmt, 2);
+      CV_TRY(cv_db_step(db, stmt, &row, why));
+    }
+  }
+  if (row != 0) {
+    (void)sqlite3_reset(stmt);
+    return cv_fail(why, CV_ERR_DAMAGED, "an arm without a standing is parked");
+  }
+  return CV_OK;
+}
+
 enum cv_err cv_thirdparty_rows_standings(struct cv_db *db, sqlite3_int64 id, uint32_t arms,
                                          struct cv_standing *standing, size_t *ret_n, struct cv_why *why) {
   sqlite3_stmt *stmt;
@@ -230,5 +255,5 @@ enum cv_err cv_thirdparty_rows_standings(struct cv_db *db, sqlite3_int64 id, uin
     CV_TRY(cv_db_step(db, stmt, &row, why));
   }
   *ret_n = n;
-  return CV_OK;
+  return read_parked(db, id, standing, n, why);
 }

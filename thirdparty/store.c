@@ -112,7 +112,7 @@ static enum cv_err insert_names(struct cv_db *db, sqlite3_int64 id, const struct
     CV_TRY(cv_db_prepare(db, "INSERT INTO item VALUES (?, ?, ?)", &stmt, why));
     (void)sqlite3_bind_int64(stmt, 1, id);
     (void)sqlite3_bind_int64(stmt, 2, i);
-    bind_text(stmt, 3, spec->names[i].text);
+    bind_text(stmt, 3, spec->names[i]);
     CV_TRY(cv_db_run(db, stmt, why));
   }
   return CV_OK;
@@ -247,6 +247,22 @@ static enum cv_err write_decision(struct cv_db *db, sqlite3_int64 id, const stru
   return cv_db_run(db, stmt, why);
 }
 
+static enum cv_err write_parked(struct cv_db *db, sqlite3_int64 id, const struct cv_standing *standing,
+                                struct cv_why *why) {
+  sqlite3_stmt *stmt;
+  if (standing->held == CV_HELD_NO) {
+    CV_TRY(cv_db_prepare(db, "DELETE FROM parked WHERE campaign = ? AND arm = ?", &stmt, why));
+  } else {
+    CV_TRY(cv_db_prepare(db, "INSERT OR REPLACE INTO parked VALUES (?, ?, ?, ?, ?)", &stmt, why));
+    (void)sqlite3_bind_int64(stmt, 3, standing->rank_last);
+    (void)sqlite3_bind_int64(stmt, 4, standing->held);
+    bind_text(stmt, 5, cv_held_text(standing->held));
+  }
+  (void)sqlite3_bind_int64(stmt, 1, id);
+  (void)sqlite3_bind_int64(stmt, 2, standing->arm);
+  return cv_db_run(db, stmt, why);
+}
+
 static enum cv_err write_standing(struct cv_db *db, sqlite3_int64 id, const struct cv_standing *standing,
                                   struct cv_why *why) {
   sqlite3_stmt *stmt;
@@ -257,7 +273,8 @@ static enum cv_err write_standing(struct cv_db *db, sqlite3_int64 id, const stru
   bind_u64(stmt, 4, standing->tokens);
   (void)sqlite3_bind_double(stmt, 5, standing->mean);
   (void)sqlite3_bind_double(stmt, 6, standing->radius);
-  return cv_db_run(db, stmt, why);
+  CV_TRY(cv_db_run(db, stmt, why));
+  return write_parked(db, id, standing, why);
 }
 
 static enum cv_err write_state(struct cv_db *db, sqlite3_int64 id, const struct cv_delta *delta, struct cv_why *why) {

@@ -44,7 +44,7 @@ static void tell_names(struct cv_jot *json, const struct cv_spec *spec) {
   }
   cv_jot_open(json, '[');
   for (uint32_t i = 0; i < spec->arms; i++) {
-    cv_jot_text(json, spec->names[i].text);
+    cv_jot_text(json, spec->names[i]);
   }
   cv_jot_close(json, ']');
 }
@@ -132,6 +132,14 @@ void cv_tell_end(const struct cv_history *history, struct cv_buf *out) {
   put(out, ",\"truth\":null,\"live\":null}\n");
 }
 
+/* Two more places of a parked arm: its last class, and why. */
+static void tell_held(struct cv_jot *json, const struct cv_standing *standing) {
+  if (standing->held != CV_HELD_NO) {
+    cv_jot_whole(json, standing->rank_last);
+    cv_jot_text(json, cv_held_text(standing->held));
+  }
+}
+
 static void tell_standing(struct cv_jot *json, const struct cv_standing *standing) {
   cv_jot_open(json, '[');
   cv_jot_whole(json, standing->arm);
@@ -140,6 +148,7 @@ static void tell_standing(struct cv_jot *json, const struct cv_standing *standin
   cv_jot_number(json, standing->mean);
   cv_jot_number(json, standing->radius);
   cv_jot_number(json, standing->noise);
+  tell_held(json, standing);
   cv_jot_close(json, ']');
 }
 
@@ -242,6 +251,7 @@ void cv_tell_column(const struct cv_history *history, uint32_t arm, struct cv_bu
   cv_jot_number(&jot, standing->mean);
   cv_jot_number(&jot, standing->radius);
   cv_jot_number(&jot, standing->noise);
+  tell_held(&jot, standing);
   cv_jot_close(&jot, ']');
   cv_jot_key(&jot, "decision");
   if (decision == NULL) {
@@ -253,6 +263,8 @@ void cv_tell_column(const struct cv_history *history, uint32_t arm, struct cv_bu
 }
 
 /* ---- the table ---- */
+
+enum { TABLE_ROWS = 1000 }; /* at most: a browser lays out a table as a whole */
 
 static void print(struct cv_buf *out, const char *fmt, ...) CV_PRINTF(2, 3);
 static void print(struct cv_buf *out, const char *fmt, ...) {
@@ -281,13 +293,13 @@ static void print_row(const struct cv_history *history, uint32_t arm, struct cv_
   print(out, "<tr><th scope=\"row\">%" PRIu32, arm);
   if (history->spec.names != NULL) {
     put(out, " ");
-    print_name(out, history->spec.names[arm].text);
+    print_name(out, history->spec.names[arm]);
   }
   put(out, "</th><td>");
-  if (standing->rank_class > 0) {
-    print(out, "%" PRIu32, standing->rank_class);
+  if (standing->held != CV_HELD_NO) {
+    print(out, "%s (%s)", cv_class_text(standing).text, cv_held_text(standing->held));
   } else {
-    put(out, "undecided");
+    put(out, standing->rank_class > 0 ? cv_class_text(standing).text : "undecided");
   }
   print(out, "</td><td>%" PRIu64 "</td><td>%.4f</td><td>%.4f</td><td>%.4f</td></tr>\n", standing->tokens,
         standing->mean, standing->radius, standing->noise);
@@ -326,10 +338,14 @@ void cv_tell_table(const struct cv_chronicle_entry *entry, struct cv_buf *out) {
       ". Load the page again for later values.</p>\n<table>\n<thead><tr><th scope=\"col\">item</th>"
       "<th scope=\"col\">class</th><th scope=\"col\">tokens</th><th scope=\"col\">mean</th>"
       "<th scope=\"col\">radius</th><th scope=\"col\">of it noise</th></tr></thead>\n<tbody>\n");
-  for (uint32_t i = 0; i < history->spec.arms; i++) {
+  for (uint32_t i = 0; i < history->spec.arms && i < TABLE_ROWS; i++) {
     print_row(history, i, out);
   }
   put(out, "</tbody>\n</table>\n");
+  if (history->spec.arms > TABLE_ROWS) {
+    print(out, "<p>The first %d of %" PRIu32 " items; the result and an export have all of them.</p>\n", TABLE_ROWS,
+          history->spec.arms);
+  }
   print_others((uint64_t)entry->id, out);
   put(out, "</main>\n</html>\n");
 }

@@ -28,9 +28,9 @@ struct cv_worker;
 
 /* The scores of one campaign; borrowed. */
 struct cv_work {
-  const char *campaign;        /* campaign name, unique among the works */
-  uint32_t arms;               /* number of arms with scores */
-  const struct cv_label *name; /* of each arm; the core does not use them */
+  const char *campaign;    /* campaign name, unique among the works */
+  uint32_t arms;           /* number of arms with scores */
+  const char *const *name; /* of each arm; the core does not use them */
   bool hires; /* each arm is one worker, and only that worker may answer for it: keep all of them waiting */
   /* Sets the score of a token; CV_ERR_LIMIT if the data have run out. */
   enum cv_err (*score)(void *data, uint32_t arm, const struct cv_moment *at, int64_t *ret_score);

@@ -9,19 +9,20 @@
 
 #include "common/admin/httpd.h"
 #include "common/base/clock.h"
+#include "common/base/text.h"
 #include "common/page/files.h"
 #include "common/page/reply.h"
 #include "common/page/serve.h"
 #include "worker/form_page.h"
 #include "worker/form_post.h"
 
-enum { CONNECTIONS_MAX = 256, WAIT_MS = 3000 /* of a request for a question or a verdict */ };
+enum { CONNECTIONS_MAX = 256, ITEM_BYTES = 256, WAIT_MS = 3000 /* of a request for a question or a verdict */ };
 
 /* What a question is about, as long as it is open. */
 struct about {
   struct cv_terms terms;
   struct cv_local law;
-  char item[CV_NAME_BYTES];
+  char item[ITEM_BYTES];
   uint32_t arm;
   uint64_t due_ms;
 };
@@ -42,7 +43,7 @@ struct person {
   struct about *about; /* while ASKED or GIVEN; owned */
   bool passes;         /* its question is passed with the next tick: the campaign asks for several items at once */
   enum cv_form_notice notice;
-  char noticed[CV_NAME_BYTES];
+  char noticed[ITEM_BYTES];
 };
 
 /* A post whose body comes in pieces, or a request that waits. */
@@ -134,7 +135,7 @@ static void ask(void *data, const struct cv_question *question) {
   }
   *about = (struct about){
       .terms = *question->terms, .law = *question->law, .arm = question->arm, .due_ms = question->due_ms};
-  memcpy(about->item, question->work->name[question->arm].text, sizeof(about->item));
+  cv_text_print(about->item, sizeof(about->item), "%s", question->work->name[question->arm]);
   person->about = about;
   person->question = question->number;
   person->state = ASKED;

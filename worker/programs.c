@@ -98,7 +98,7 @@ static void write_question(struct slot *slot, struct question *question) {
   cv_exchange_ask(&(struct cv_exchange_question){.id = question->number,
                                                  .worker = question->worker,
                                                  .item = question->item,
-                                                 .name = question->work->name[question->item].text,
+                                                 .name = question->work->name[question->item],
                                                  .campaign = question->work->campaign},
                   &line);
   /* At most PIPE_BUF bytes are written wholly or not at all, and the pipe has room for all that may be open. */

@@ -153,6 +153,10 @@ const uint8_t *cv_read_bytes(struct cv_reader *reader, size_t *ret_n) {
   return bytes;
 }
 
+bool cv_reader_has_more(const struct cv_reader *reader) {
+  return !reader->failed && reader->at < reader->end;
+}
+
 bool cv_reader_done(const struct cv_reader *reader) {
   return !reader->failed && reader->at == reader->end;
 }

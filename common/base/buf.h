@@ -51,6 +51,8 @@ double cv_read_f64(struct cv_reader *reader);
 /* Reads what cv_buf_put_bytes() wrote; the result is borrowed from the input. NULL if too few bytes are left; then
  * *ret_n is unchanged. */
 const uint8_t *cv_read_bytes(struct cv_reader *reader, size_t *ret_n);
+/* True if no read failed and there is input left. */
+bool cv_reader_has_more(const struct cv_reader *reader);
 /* True if no read failed and all input was consumed. */
 bool cv_reader_done(const struct cv_reader *reader);
 

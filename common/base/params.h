@@ -34,6 +34,7 @@ struct cv_param_rule {
   bool low_open, high_open, whole; /* strict ends; only whole numbers */
   const char *fallback_text;       /* default word; NULL with choices: required */
   double fallback;                 /* default number; NAN: required */
+  const char *help;                /* one line for the reference of campaign files */
 };
 
 /*
@@ -43,6 +44,9 @@ struct cv_param_rule {
  */
 CV_MUST_USE enum cv_err cv_params_check(struct cv_params *params, const struct cv_param_rule *rules, size_t n,
                                         const struct cv_param **ret_bad, struct cv_why *why);
+
+/* Describes the values that the rule accepts: "a number of at least 0 and below 1". */
+void cv_param_describe(const struct cv_param_rule *rule, char *to, size_t size);
 
 /* Appends or replaces; CV_ERR_LIMIT when full or the key or text is too long. */
 CV_MUST_USE enum cv_err cv_params_set_number(struct cv_params *params, const char *key, double number);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text.h"
+
 const char *cv_end_text(enum cv_end end) {
   static const char *const text[CV_END_COUNT] = {
       [CV_END_NONE] = "running",          [CV_END_COMPLETE] = "complete",   [CV_END_TOKENS] = "token limit",
@@ -12,6 +14,39 @@ const char *cv_end_text(enum cv_end end) {
       [CV_END_BUDGET] = "budget",         [CV_END_RECOVERED] = "recovered",
   };
   return (unsigned)end < CV_END_COUNT ? text[end] : "unknown";
+}
+
+const char *cv_held_text(enum cv_held held) {
+  static const char *const text[CV_HELD_COUNT] = {
+      [CV_HELD_NO] = "", [CV_HELD_BOUNDARY] = "boundary", [CV_HELD_USED_UP] = "used up"};
+  return (unsigned)held < CV_HELD_COUNT ? text[held] : "unknown";
+}
+
+struct cv_class_text cv_class_text(const struct cv_standing *standing) {
+  struct cv_class_text class = {"-"};
+  if (standing->held != CV_HELD_NO && standing->rank_last > standing->rank_class) {
+    const char *word = standing->rank_last == standing->rank_class + 1 ? "or" : "to";
+    cv_text_print(class.text, sizeof(class.text), "%u %s %u", standing->rank_class, word, standing->rank_last);
+  } else if (standing->rank_class > 0) {
+    cv_text_print(class.text, sizeof(class.text), "%u", standing->rank_class);
+  }
+  return class;
+}
+
+bool cv_standing_is_decided(const struct cv_standing *standing) {
+  return standing->rank_class > 0 && standing->held == CV_HELD_NO;
+}
+
+bool cv_standing_is_same(const struct cv_standing *a, const struct cv_standing *b) {
+  return a->rank_class == b->rank_class && a->rank_last == b->rank_last && a->held == b->held &&
+         a->tokens == b->tokens && a->mean == b->mean && a->radius == b->radius;
+}
+
+bool cv_standing_is_plausible(const struct cv_standing *standing, uint32_t arms) {
+  bool is_parked = (unsigned)standing->held < CV_HELD_COUNT && standing->held != CV_HELD_NO;
+  bool fits = is_parked ? standing->rank_class >= 1 && standing->rank_last >= standing->rank_class
+                        : standing->held == CV_HELD_NO && standing->rank_last == 0;
+  return fits && standing->rank_class <= arms && standing->rank_last <= arms;
 }
 
 enum cv_err cv_plan_copy(const struct cv_plan *from, struct cv_plan *ret_to) {

@@ -55,15 +55,40 @@ CV_MUST_USE enum cv_err cv_plan_copy(const struct cv_plan *from, struct cv_plan 
 /* True if both plans have the same wants in the same order; their numbers may differ. */
 bool cv_plan_asks_same(const struct cv_plan *a, const struct cv_plan *b);
 
+/* Why an arm is left without a class of its own. */
+enum cv_held {
+  CV_HELD_NO,
+  CV_HELD_BOUNDARY, /* alpha cannot separate it from its class within the token limit */
+  CV_HELD_USED_UP,  /* no token of it is left */
+  CV_HELD_COUNT
+};
+
+/* "", "boundary", "used up"; never NULL. */
+const char *cv_held_text(enum cv_held held);
+
 /* The ranking state of one arm. */
 struct cv_standing {
   uint32_t arm;
-  uint32_t rank_class; /* from 1 = best; 0 = undecided */
+  uint32_t rank_class; /* from 1 = best; 0 = undecided; of a parked arm (held) the first of those it may be in */
+  uint32_t rank_last;  /* of a parked arm the last of those; else 0 */
+  enum cv_held held;
   uint64_t tokens;
   double mean, radius; /* noisy mean and half-width of its interval, in scores */
   /* The part of the radius that is there because of noise; NAN: not told. Neither stored nor sent. */
   double noise;
 };
+
+/* "3", "3 or 4", "3 to 6", or "-" for an undecided arm. */
+struct cv_class_text {
+  char text[32];
+};
+struct cv_class_text cv_class_text(const struct cv_standing *standing);
+/* Whether the arm has its class: it is not undecided and not parked. */
+bool cv_standing_is_decided(const struct cv_standing *standing);
+/* Whether both say the same, bit by bit, apart from `noise`. */
+bool cv_standing_is_same(const struct cv_standing *a, const struct cv_standing *b);
+/* Whether class, last class and reason fit together and lie within `arms` classes. */
+bool cv_standing_is_plausible(const struct cv_standing *standing, uint32_t arms);
 
 enum cv_end {
   CV_END_NONE,     /* still running */

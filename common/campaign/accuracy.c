@@ -12,8 +12,9 @@ double cv_accuracy_of_class(const uint32_t *truth, const struct cv_standing *sta
   uint32_t in_truth = 0, found = 0, both = 0;
   for (uint32_t i = 0; i < arms; i++) {
     in_truth += truth[i] == rank_class;
-    found += standing[i].rank_class == rank_class;
-    both += truth[i] == rank_class && standing[i].rank_class == rank_class;
+    bool is_found = standing[i].rank_class == rank_class && cv_standing_is_decided(&standing[i]);
+    found += is_found;
+    both += is_found && truth[i] == rank_class;
   }
   *ret_is_filled = in_truth + found > 0;
   return in_truth > 0 ? (double)both / in_truth : found == 0;

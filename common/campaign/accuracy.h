@@ -23,6 +23,7 @@ struct cv_accuracy {
   uint32_t classes, filled;
   double all, of_filled, least;
 };
+/* Undecided and parked arms are in no class that was found. */
 struct cv_accuracy cv_accuracy(const uint32_t *truth, const struct cv_standing *standing, uint32_t arms, double alpha);
 
 #endif

@@ -9,18 +9,19 @@
 #include "common/base/spec.h"
 
 struct cv_compared_item {
-  struct cv_label name;
+  const char *name;    /* in `json` */
   uint32_t rank_class; /* counted from 1; 0: undecided */
   uint32_t truth;      /* the true class; 0: unknown */
   uint64_t tokens;
 };
 
 struct cv_compared {
-  struct cv_label campaign, policy;
+  const char *campaign, *policy; /* in `json` */
+  void *json;                    /* private: the file's content, which has all texts */
   struct cv_compared_item *item; /* in the natural order of their distinct names: "item 2" before "item 10"; owned */
   uint32_t items;                /* 1 .. CV_ARMS_MAX */
-  bool has_truth;                /* all items have a true class, and there is an accuracy */
-  double accuracy;               /* 0 to 1 */
+  bool has_truth;                /* all items have a true class */
+  double accuracy;               /* 0 to 1, of the items that have a class; NAN: none has, or the truth is unknown */
   uint64_t tokens, rounds, epsilon_spent_micro;
   double seconds;
   uint64_t lies_safe, lies_turn; /* 0: not known, or no number */

@@ -92,13 +92,13 @@ static void write_lies(uint64_t lies, FILE *to) {
 }
 
 void cv_export_write_result_csv(const struct cv_export *export, const struct cv_lies *lies, FILE *to) {
-  (void)fprintf(to, "arm,item,class,tokens,mean,radius,lies_safe,lies_turn\n");
+  (void)fprintf(to, "arm,item,class,tokens,mean,radius,lies_safe,lies_turn,class_last,held\n");
   for (size_t i = 0; i < export->standings; i++) {
     const struct cv_standing *standing = &export->standing[i];
     (void)fprintf(to, "%u,", standing->arm);
     if (export->spec.names != NULL && standing->arm < export->spec.arms) {
-      char name[2 * CV_NAME_BYTES + 2];
-      cv_text_csv(export->spec.names[standing->arm].text, name, sizeof(name));
+      char name[2 * CV_ITEM_BYTES + 2];
+      cv_text_csv(export->spec.names[standing->arm], name, sizeof(name));
       (void)fputs(name, to);
     }
     (void)fprintf(to, ",");
@@ -111,7 +111,11 @@ void cv_export_write_result_csv(const struct cv_export *export, const struct cv_
     write_lies(borne.safe, to);
     (void)fprintf(to, ",");
     write_lies(borne.turn, to);
-    (void)fprintf(to, "\n");
+    if (standing->held != CV_HELD_NO) {
+      (void)fprintf(to, ",%u,%s\n", standing->rank_last, cv_held_text(standing->held));
+    } else {
+      (void)fprintf(to, ",,\n");
+    }
   }
 }
 

@@ -40,7 +40,7 @@ static json_t *spec_json(const struct cv_spec *spec) {
   if (spec->names != NULL) {
     json_t *names = json_array();
     for (uint32_t i = 0; i < spec->arms; i++) {
-      names = cv_json_append(names, json_string(spec->names[i].text));
+      names = cv_json_append(names, json_string(spec->names[i]));
     }
     out = cv_json_set(out, "names", names);
   }
@@ -89,9 +89,14 @@ static json_t *release_json(const struct cv_release *release) {
 }
 
 static json_t *standing_json(const struct cv_standing *standing) {
-  return json_pack("{s:I, s:I, s:I, s:f, s:f}", "arm", (json_int_t)standing->arm, "class",
-                   (json_int_t)standing->rank_class, "tokens", (json_int_t)standing->tokens, "mean", standing->mean,
-                   "radius", standing->radius);
+  json_t *row = json_pack("{s:I, s:I, s:I, s:f, s:f}", "arm", (json_int_t)standing->arm, "class",
+                          (json_int_t)standing->rank_class, "tokens", (json_int_t)standing->tokens, "mean",
+                          standing->mean, "radius", standing->radius);
+  if (standing->held != CV_HELD_NO) {
+    row = cv_json_set(row, "class_last", json_integer(standing->rank_last));
+    row = cv_json_set(row, "held", json_string(cv_held_text(standing->held)));
+  }
+  return row;
 }
 
 enum cv_err cv_export_write_json(const struct cv_export *export, FILE *to) {

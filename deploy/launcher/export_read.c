@@ -39,18 +39,21 @@ static enum cv_err take_names(const struct cv_json_at *at, const json_t *object,
     return CV_OK;
   }
   CV_TRY(cv_json_take_array(at, object, "names", spec->arms, &names));
-  spec->names = calloc(spec->arms, sizeof(*spec->names));
-  if (spec->names == NULL || json_array_size(names) != spec->arms) {
-    return cv_json_fail(at, "names", "a name for each arm");
-  }
-  for (uint32_t i = 0; i < spec->arms; i++) {
+  struct cv_names taken = {0};
+  enum cv_err err = json_array_size(names) == spec->arms ? CV_OK : CV_ERR_FORMAT;
+  for (uint32_t i = 0; i < spec->arms && err == CV_OK; i++) {
     const char *name = json_string_value(json_array_get(names, i));
-    if (name == NULL || !cv_name_is_valid(name)) {
-      return cv_json_fail(at, "names", "a name for each arm");
+    if (name == NULL || !cv_name_is_item(name)) {
+      err = CV_ERR_FORMAT;
+    } else {
+      cv_names_add(&taken, name);
     }
-    (void)snprintf(spec->names[i].text, sizeof(spec->names[i].text), "%s", name);
   }
-  return CV_OK;
+  if (err == CV_OK) {
+    err = cv_names_take(&taken, &spec->names);
+  }
+  cv_names_fini(&taken);
+  return err == CV_OK ? err : cv_json_fail(at, "names", "a name for each arm");
 }
 
 static enum cv_err take_numbers(const struct cv_json_at *at, const json_t *object, const char *key, uint32_t n,
@@ -173,12 +176,29 @@ static enum cv_err take_release(const struct cv_json_at *at, const json_t *row, 
   return CV_OK;
 }
 
+/* Present in parked items only. */
+static enum cv_err take_held(const struct cv_json_at *at, const json_t *row, struct cv_standing *ret) {
+  char text[16];
+  if (json_object_get(row, "held") == NULL) {
+    return CV_OK;
+  }
+  CV_TRY(cv_json_take_text(at, row, "held", text, sizeof(text)));
+  for (enum cv_held held = CV_HELD_NO + 1; held < CV_HELD_COUNT; held++) {
+    ret->held = strcmp(text, cv_held_text(held)) == 0 ? held : ret->held;
+  }
+  CV_TRY(cv_json_take_u32(at, row, "class_last", CV_ARMS_MAX, &ret->rank_last));
+  return cv_standing_is_plausible(ret, CV_ARMS_MAX)
+             ? CV_OK
+             : cv_json_fail(at, "held", "\"boundary\" or \"used up\", with class_last no less than class");
+}
+
 static enum cv_err take_standing(const struct cv_json_at *at, const json_t *row, struct cv_standing *ret) {
   CV_TRY(cv_json_take_u32(at, row, "arm", CV_ARMS_MAX, &ret->arm));
   CV_TRY(cv_json_take_u32(at, row, "class", CV_ARMS_MAX, &ret->rank_class));
   CV_TRY(cv_json_take_whole(at, row, "tokens", INT64_MAX, &ret->tokens));
   CV_TRY(cv_json_take_real(at, row, "mean", &ret->mean));
-  return cv_json_take_real(at, row, "radius", &ret->radius);
+  CV_TRY(cv_json_take_real(at, row, "radius", &ret->radius));
+  return take_held(at, row, ret);
 }
 
 /* Allocates room for all rows of one list, then reads each. Rows read before an error are freed with the export. */

@@ -70,7 +70,8 @@ enum cv_err cv_exposure_find(const struct cv_exposure_ask *ask, struct cv_exposu
   exposure.file = slash == NULL ? csv->file : slash + 1;
   exposure.replacement = csv->replacement;
   exposure.is_exact = ask->is_exact;
-  exposure.is_past = ask->tokens != NULL;
+  exposure.is_past = ask->tokens != NULL && !ask->is_expected;
+  exposure.is_expected = ask->is_expected;
   exposure.token_micro = ask->token_micro;
   for (uint32_t i = 0; i < ask->source->items; i++) {
     exposure.rows += cv_quality_rows(ask->source->quality, i);
@@ -129,6 +130,12 @@ static void say_uses(const struct cv_exposure *exposure, char *to, size_t size) 
   const char *verb = exposure->is_past ? "was" : "may be";
   if (!exposure->replacement) {
     cv_text_print(to, size, "a row of %s %s used once at most", exposure->file, verb);
+  } else if (exposure->is_expected) {
+    cv_text_print(
+        to, size,
+        "a row of %s will be used about %.3g times on average, the most of an item, and one of them %s%s times",
+        exposure->file, exposure->mean, exposure->is_counted ? "about " : "at most ",
+        cv_count_text(exposure->most).text);
   } else if (exposure->is_past) {
     cv_text_print(to, size, "a row of %s was used %.3g times on average, the most of an item, and %s%s times",
                   exposure->file, exposure->mean, exposure->is_counted ? "one of them " : "at most ",

@@ -5,7 +5,8 @@
 
 #include "thirdparty/replay.h"
 
-static enum cv_err replay(const struct cv_export *export, struct cv_policy_lies *lies, struct cv_why *unknown) {
+static enum cv_err replay(const struct cv_export *export, struct cv_policy_lies *lies, double *need,
+                          struct cv_why *unknown) {
   struct cv_replay_verdict verdict;
   const struct cv_replay_records records = {.spec = &export->spec,
                                             .seed = export->seed,
@@ -16,7 +17,8 @@ static enum cv_err replay(const struct cv_export *export, struct cv_policy_lies 
                                             .end = export->progress.end,
                                             .standing = export->standing,
                                             .standings = export->standings,
-                                            .ret_lies = lies};
+                                            .ret_lies = lies,
+                                            .ret_need = need};
   CV_TRY(cv_replay_records(&records, &verdict, unknown));
   return verdict.agrees
              ? CV_OK
@@ -43,18 +45,22 @@ enum cv_err cv_lies_of(const struct cv_export *export, struct cv_lies *ret) {
     return CV_OK;
   }
   struct cv_policy_lies *lies = calloc(ret->arms, sizeof(*lies));
-  enum cv_err err = lies == NULL ? CV_ERR_NOMEM : replay(export, lies, &ret->unknown);
+  double *need = calloc(ret->arms, sizeof(*need));
+  enum cv_err err = lies == NULL || need == NULL ? CV_ERR_NOMEM : replay(export, lies, need, &ret->unknown);
   if (err == CV_OK) {
     ret->of_arm = lies;
+    ret->need = need;
     ret->least = least_of(lies, ret->arms);
     return CV_OK;
   }
   free(lies);
+  free(need);
   return err == CV_ERR_NOMEM ? CV_ERR_NOMEM : CV_OK;
 }
 
 void cv_lies_fini(struct cv_lies *lies) {
   free(lies->of_arm);
+  free(lies->need);
   *lies = (struct cv_lies){0};
 }
 

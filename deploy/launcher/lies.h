@@ -12,6 +12,7 @@
 struct cv_lies {
   struct cv_policy_lies *of_arm; /* as cv_policy_lies(); owned; NULL: not known */
   uint32_t arms;
+  double *need;                /* with of_arm: as cv_policy_need(), found by the same run; owned */
   struct cv_policy_lies least; /* over all arms with a class */
   uint32_t tokens_per_worker;  /* the most tokens that a worker can give in the campaign */
   struct cv_why unknown;       /* why they are not known, one line; empty if they are, or if the export was not read */

@@ -80,12 +80,15 @@ enum { BOLD = 1, FAINT = 2, GREEN = 32, BLUE = 34 };
 
 /* ---- the order of the rows ---- */
 
-/* The order of a ranking: class, then mean, then number. */
+/* The order of a ranking: class, in it what is decided first, then mean, then number. */
 static int compare_rank(const void *a, const void *b, void *data) {
   const struct cv_standing *standing = data;
   const struct cv_standing *x = &standing[*(const uint32_t *)a], *y = &standing[*(const uint32_t *)b];
   if (x->rank_class != y->rank_class) {
     return x->rank_class - 1 < y->rank_class - 1 ? -1 : 1; /* class 0, undecided, wraps around and comes last */
+  }
+  if (x->held != y->held && (x->held == CV_HELD_NO || y->held == CV_HELD_NO)) {
+    return x->held == CV_HELD_NO ? -1 : 1;
   }
   if (x->mean < y->mean || x->mean > y->mean) {
     return x->mean > y->mean ? -1 : 1;
@@ -148,7 +151,7 @@ static struct layout lay_out(const struct cv_live *live, const struct cv_live_sc
                           .tokens = screen->columns >= TOKENS_FROM ? TOKENS_COLUMNS : 0};
   unsigned longest = NAME_MIN;
   for (uint32_t i = 0; live->name != NULL && i < live->progress.arms; i++) {
-    unsigned columns = (unsigned)cv_text_columns(live->name[i].text);
+    unsigned columns = (unsigned)cv_text_columns(live->name[i]);
     longest = columns > longest ? columns : longest;
   }
   longest = live->name == NULL ? 9 : longest; /* "item 1234" */
@@ -172,7 +175,7 @@ static unsigned column_of(const struct layout *layout, double score) {
 
 static void add_interval(struct line *line, const struct layout *layout, const struct cv_standing *standing) {
   static const char *const parts[2][2][2] = {{{"-", "o"}, {"=", "O"}}, {{"─", "○"}, {"━", "●"}}};
-  const char *const *part = parts[line->screen->has_utf8][standing->rank_class > 0];
+  const char *const *part = parts[line->screen->has_utf8][cv_standing_is_decided(standing)];
   bool is_known = standing->tokens > 0 && isfinite(standing->mean) && !isnan(standing->radius);
   unsigned low = is_known ? column_of(layout, standing->mean - standing->radius) : 0;
   unsigned high = is_known ? column_of(layout, standing->mean + standing->radius) : 0;
@@ -194,7 +197,7 @@ static void add_share(struct line *line, double part, double whole, unsigned col
 static void add_name(struct line *line, const struct cv_live *live, uint32_t arm, unsigned columns) {
   struct line name = {.screen = line->screen};
   if (live->name != NULL) {
-    add(&name, live->name[arm].text);
+    add(&name, live->name[arm]);
   } else {
     addf(&name, "item %u", arm + 1);
   }
@@ -214,11 +217,13 @@ static void add_name(struct line *line, const struct cv_live *live, uint32_t arm
 static void draw_row(const struct cv_live *live, const struct layout *layout, uint32_t arm, uint64_t most,
                      struct line *line, struct cv_buf *out) {
   const struct cv_standing *standing = &live->standing[arm];
-  bool is_ranking = live->kind == CV_POLICY_RANKING, is_settled = standing->rank_class > 0;
+  bool is_ranking = live->kind == CV_POLICY_RANKING, is_settled = cv_standing_is_decided(standing);
   const char *sign = line->screen->has_utf8 ? "±" : "+-";
   paint(line, is_settled || !is_ranking ? BOLD : FAINT);
   if (is_settled) {
     addf(line, "%3u  ", standing->rank_class);
+  } else if (standing->held != CV_HELD_NO) {
+    addf(line, "%3u+ ", standing->rank_class); /* this class or below */
   } else {
     add(line, is_ranking ? "  -  " : "     ");
   }
@@ -254,6 +259,9 @@ static void draw_title(const struct cv_live *live, struct line *line, struct cv_
   paint(line, 0);
   if (live->kind == CV_POLICY_RANKING) {
     addf(line, "   %u of %u ranked", progress->decided, progress->arms);
+  }
+  if (progress->parked > 0) {
+    addf(line, ", %u parked", progress->parked);
   }
   if (progress->classes > 0) {
     addf(line, ", class %u", progress->classes);

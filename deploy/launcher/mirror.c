@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/base/array.h"
+#include "common/base/spec.h"
 
 /* The only campaign of a new third-party has the number 1. */
 #define CAMPAIGN "1"
@@ -29,6 +30,15 @@ static double real_at(const json_t *array, size_t i) {
   return json_is_number(value) ? json_number_value(value) : (double)NAN;
 }
 
+/* A parked arm has two more places: its last class, and why. */
+static void take_held(const json_t *row, struct cv_standing *standing) {
+  const char *text = json_string_value(json_array_get(row, 7));
+  if (text != NULL) {
+    standing->rank_last = (uint32_t)json_integer_value(json_array_get(row, 6));
+    standing->held = strcmp(text, cv_held_text(CV_HELD_USED_UP)) == 0 ? CV_HELD_USED_UP : CV_HELD_BOUNDARY;
+  }
+}
+
 static void take_standings(struct cv_mirror *mirror, const json_t *step) {
   const json_t *changed = json_object_get(step, "s"), *at;
   size_t i;
@@ -41,6 +51,7 @@ static void take_standings(struct cv_mirror *mirror, const json_t *step) {
                                                    .mean = real_at(at, 3),
                                                    .radius = real_at(at, 4),
                                                    .noise = real_at(at, 5)};
+      take_held(at, &mirror->standing[arm]);
     }
   }
 }
@@ -138,7 +149,7 @@ static bool take_campaign(struct cv_mirror *mirror, json_t *campaign) {
   json_int_t arms = json_integer_value(json_object_get(campaign, "arms"));
   json_t *steps = json_object_get(campaign, "steps"), *at;
   size_t i;
-  if (arms < 1 || arms > 4096 || json_array_size(steps) == 0) {
+  if (arms < 1 || arms > CV_ARMS_MAX || json_array_size(steps) == 0) {
     return false;
   }
   free(mirror->standing);

@@ -2,6 +2,7 @@
 #include "deploy/launcher/outcome.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,7 +57,12 @@ static enum cv_err take_truth(struct cv_outcome *outcome, const struct cv_outcom
   if (outcome->truth == NULL) {
     return CV_ERR_NOMEM;
   }
+  outcome->truth_parked = calloc(outcome->arms, sizeof(*outcome->truth_parked));
+  if (outcome->truth_parked == NULL) {
+    return CV_ERR_NOMEM;
+  }
   (void)cv_truth_classes(outcome->mean, outcome->arms, outcome->alpha, outcome->truth);
+  (void)cv_truth_classes_parked(outcome->mean, outcome->arms, outcome->alpha, outcome->standing, outcome->truth_parked);
   return CV_OK;
 }
 
@@ -95,29 +101,37 @@ static enum cv_err take_exposure(struct cv_outcome *outcome, const struct cv_out
   return err;
 }
 
+static enum cv_err take_names(struct cv_outcome *outcome, const struct cv_outcome_known *known) {
+  if (known->name != NULL) {
+    return cv_names_copy(known->name, outcome->arms, &outcome->name);
+  }
+  const uint64_t *worker = known->spec == NULL ? NULL : known->spec->worker;
+  struct cv_names names = {0};
+  for (uint32_t i = 0; i < outcome->arms; i++) {
+    char text[32];
+    (void)snprintf(text, sizeof(text), worker == NULL ? "arm %" PRIu64 : "worker %" PRIu64,
+                   worker == NULL ? i + UINT64_C(1) : worker[i]);
+    cv_names_add(&names, text);
+  }
+  enum cv_err err = cv_names_take(&names, &outcome->name);
+  cv_names_fini(&names);
+  return err;
+}
+
 enum cv_err cv_outcome_init(struct cv_outcome *outcome, const struct cv_finished *finished,
                             const struct cv_outcome_known *known) {
   uint32_t arms = finished->progress.arms;
   *outcome = (struct cv_outcome){.kind = known->kind, .progress = finished->progress, .arms = arms};
   outcome->standing = calloc(arms, sizeof(*outcome->standing));
   outcome->order = calloc(arms, sizeof(*outcome->order));
-  outcome->name = calloc(arms, sizeof(*outcome->name));
-  if (outcome->standing == NULL || outcome->order == NULL || outcome->name == NULL) {
+  if (outcome->standing == NULL || outcome->order == NULL || take_names(outcome, known) != CV_OK) {
     cv_outcome_fini(outcome);
     return CV_ERR_NOMEM;
   }
   take_standings(outcome, finished);
+  outcome->unit = cv_unit_of(known->file);
   outcome->epsilon_micro = known->spec == NULL ? 0 : known->spec->epsilon_micro;
   outcome->is_exact = known->spec != NULL && !cv_spec_has_noise(known->spec);
-  for (uint32_t i = 0; i < arms; i++) {
-    if (known->name != NULL) {
-      outcome->name[i] = known->name[i];
-    } else if (known->spec != NULL && known->spec->worker != NULL) {
-      (void)snprintf(outcome->name[i].text, sizeof(outcome->name[i].text), "worker %" PRIu64, known->spec->worker[i]);
-    } else {
-      (void)snprintf(outcome->name[i].text, sizeof(outcome->name[i].text), "arm %u", i + 1);
-    }
-  }
   enum cv_err err = take_truth(outcome, known);
   if (err == CV_OK) {
     err = take_bound(outcome, known);
@@ -127,6 +141,9 @@ enum cv_err cv_outcome_init(struct cv_outcome *outcome, const struct cv_finished
   }
   if (err == CV_OK) {
     err = take_exposure(outcome, known);
+  }
+  if (err == CV_OK && outcome->kind == CV_POLICY_RANKING) {
+    err = cv_rest_of(outcome->standing, arms, NULL, NULL, &outcome->rest);
   }
   if (err != CV_OK) {
     cv_outcome_fini(outcome);
@@ -140,6 +157,8 @@ void cv_outcome_fini(struct cv_outcome *outcome) {
   free(outcome->name);
   free(outcome->mean);
   free(outcome->truth);
+  free(outcome->truth_parked);
+  cv_rest_fini(&outcome->rest);
   free(outcome->cost_micro);
   cv_lies_fini(&outcome->lies);
   *outcome = (struct cv_outcome){0};
@@ -161,9 +180,12 @@ enum cv_err cv_outcome_take_part(struct cv_outcome *outcome, const struct cv_adv
   if (adversary != NULL) {
     outcome->hindsight = cv_hindsight_of(adversary, export);
   }
-  if (outcome->kind == CV_POLICY_RANKING && export->spec.arms == outcome->arms &&
-      cv_lies_of(export, &outcome->lies) != CV_OK) {
-    return cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
+  if (outcome->kind == CV_POLICY_RANKING && export->spec.arms == outcome->arms) {
+    cv_rest_fini(&outcome->rest);
+    if (cv_lies_of(export, &outcome->lies) != CV_OK ||
+        cv_rest_of(outcome->standing, outcome->arms, export, outcome->lies.need, &outcome->rest) != CV_OK) {
+      return cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
+    }
   }
   outcome->is_exported = true;
   return CV_OK;
@@ -172,9 +194,27 @@ enum cv_err cv_outcome_take_part(struct cv_outcome *outcome, const struct cv_adv
 uint32_t cv_outcome_undecided(const struct cv_outcome *outcome) {
   uint32_t undecided = 0;
   for (uint32_t i = 0; i < outcome->arms; i++) {
-    undecided += outcome->standing[i].rank_class == 0;
+    undecided += !cv_standing_is_decided(&outcome->standing[i]);
   }
   return undecided;
+}
+
+uint32_t cv_outcome_held(const struct cv_outcome *outcome, enum cv_held held) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < outcome->arms; i++) {
+    count += !cv_standing_is_decided(&outcome->standing[i]) && outcome->standing[i].held == held;
+  }
+  return count;
+}
+
+double cv_outcome_accuracy(const struct cv_outcome *outcome, uint32_t *ret_right) {
+  uint32_t decided = outcome->arms - cv_outcome_undecided(outcome);
+  *ret_right = 0;
+  for (uint32_t i = 0; i < outcome->arms && outcome->truth != NULL; i++) {
+    const struct cv_standing *standing = &outcome->standing[i];
+    *ret_right += cv_standing_is_decided(standing) && standing->rank_class == outcome->truth_parked[i];
+  }
+  return outcome->truth == NULL || decided == 0 ? (double)NAN : (double)*ret_right / decided;
 }
 
 int cv_launcher_end_status(enum cv_end end) {
@@ -187,10 +227,30 @@ int cv_launcher_end_status(enum cv_end end) {
 int cv_outcome_columns(const struct cv_outcome *outcome) {
   size_t columns = 4;
   for (uint32_t i = 0; i < outcome->arms; i++) {
-    size_t own = cv_text_columns(outcome->name[i].text);
+    size_t own = cv_text_columns(outcome->name[i]);
     columns = own > columns ? own : columns;
   }
-  return (int)columns;
+  return columns < CV_OUTCOME_COLUMNS ? (int)columns : CV_OUTCOME_COLUMNS;
+}
+
+void cv_outcome_print_cut(const char *text, size_t columns, FILE *to) {
+  size_t all = cv_text_columns(text), kept = all <= columns ? all : columns - 1, left = strlen(text), n = 0;
+  for (size_t i = 0; i < kept; i++) {
+    n += cv_text_char(text + n, left - n);
+  }
+  (void)fprintf(to, "%.*s%s%*s", (int)n, text, all <= columns ? "" : "…", all <= columns ? (int)(columns - all) : 0,
+                "");
+}
+
+uint32_t cv_outcome_rows(const struct cv_outcome *outcome) {
+  return outcome->arms < CV_OUTCOME_ROWS ? outcome->arms : CV_OUTCOME_ROWS;
+}
+
+void cv_outcome_print_rest(const struct cv_outcome *outcome, FILE *to) {
+  if (outcome->arms > CV_OUTCOME_ROWS) {
+    (void)fprintf(to, "... and %u more of %u items; --json and `crowdveil export` give all of them\n",
+                  outcome->arms - CV_OUTCOME_ROWS, outcome->arms);
+  }
 }
 
 static void print_token(const struct cv_outcome *outcome, FILE *to) {

@@ -13,7 +13,10 @@ enum { TERMINAL_MS = 200, PLAIN_MS = 2000, COLUMNS = 79 };
 
 void cv_view_line(const struct cv_progress *progress, char *to, size_t size) {
   char done[64], line[700];
-  if (progress->decided > 0) {
+  if (progress->parked > 0) {
+    (void)snprintf(done, sizeof(done), "%u of %u ranked, %u parked, class %u", progress->decided, progress->arms,
+                   progress->parked, progress->classes);
+  } else if (progress->decided > 0) {
     (void)snprintf(done, sizeof(done), "%u of %u ranked, class %u", progress->decided, progress->arms,
                    progress->classes);
   } else { /* a ranking without a class yet, or a policy that does not rank */
@@ -88,7 +91,7 @@ void cv_view_fini(struct cv_view *view) {
   *view = (struct cv_view){0};
 }
 
-void cv_view_know(struct cv_view *view, enum cv_policy_kind kind, uint64_t epsilon_micro, const struct cv_label *name) {
+void cv_view_know(struct cv_view *view, enum cv_policy_kind kind, uint64_t epsilon_micro, const char *const *name) {
   view->live.kind = kind;
   view->live.epsilon_micro = epsilon_micro;
   view->live.name = name;

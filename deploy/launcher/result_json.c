@@ -3,14 +3,14 @@
 
 #include <math.h>
 
-#include "common/campaign/accuracy.h"
 #include "deploy/launcher/json.h"
 #include "deploy/launcher/progress.h"
 #include "deploy/launcher/pulls.h"
 
-/* The class of an arm, the true one or the one that was found. */
+/* The class of an arm, the true one or the one that was found; 0: none of its own. */
 static uint32_t class_of(const struct cv_outcome *outcome, uint32_t arm, bool truth) {
-  return truth ? outcome->truth[arm] : outcome->standing[arm].rank_class;
+  const struct cv_standing *standing = &outcome->standing[arm];
+  return truth ? outcome->truth[arm] : cv_standing_is_decided(standing) ? standing->rank_class : 0;
 }
 
 static json_t *names_of_class(const struct cv_outcome *outcome, uint32_t class, bool truth) {
@@ -18,7 +18,7 @@ static json_t *names_of_class(const struct cv_outcome *outcome, uint32_t class, 
   for (uint32_t i = 0; i < outcome->arms; i++) {
     uint32_t arm = outcome->order[i];
     if (class_of(outcome, arm, truth) == class) {
-      names = cv_json_append(names, json_string(outcome->name[arm].text));
+      names = cv_json_append(names, json_string(outcome->name[arm]));
     }
   }
   return names;
@@ -41,7 +41,7 @@ static json_t *item_tokens(const struct cv_outcome *outcome) {
   json_t *tokens = json_object();
   for (uint32_t i = 0; i < outcome->arms; i++) {
     uint32_t arm = outcome->order[i];
-    tokens = cv_json_set(tokens, outcome->name[arm].text, json_integer((json_int_t)outcome->standing[arm].tokens));
+    tokens = cv_json_set(tokens, outcome->name[arm], json_integer((json_int_t)outcome->standing[arm].tokens));
   }
   return tokens;
 }
@@ -58,7 +58,7 @@ static json_t *item_lies(const struct cv_outcome *outcome) {
   json_t *all = json_object();
   for (uint32_t i = 0; i < outcome->arms; i++) {
     uint32_t arm = outcome->order[i];
-    all = cv_json_set(all, outcome->name[arm].text, borne_json(outcome->lies.of_arm[arm]));
+    all = cv_json_set(all, outcome->name[arm], borne_json(outcome->lies.of_arm[arm]));
   }
   return all;
 }
@@ -80,22 +80,73 @@ static json_t *ratio(const struct cv_outcome *outcome, double bound) {
   return isnan(times) ? json_null() : json_real(times);
 }
 
+static json_t *number_or_null_of(double number) {
+  return isfinite(number) ? json_real(number) : json_null();
+}
+
+static json_t *parked_json(const struct cv_outcome *outcome) {
+  json_t *parked = json_array();
+  for (uint32_t i = 0; i < outcome->arms; i++) {
+    const struct cv_standing *standing = &outcome->standing[outcome->order[i]];
+    if (standing->held != CV_HELD_NO) {
+      parked = cv_json_append(parked, json_pack("{s:s, s:I, s:I, s:s}", "name", outcome->name[standing->arm], "class",
+                                                (json_int_t)standing->rank_class, "class_last",
+                                                (json_int_t)standing->rank_last, "held", cv_held_text(standing->held)));
+    }
+  }
+  return parked;
+}
+
+/* Best first. */
+static json_t *rest_json(const struct cv_outcome *outcome) {
+  json_t *all = json_array();
+  for (uint32_t i = 0; i < outcome->rest.items; i++) {
+    const struct cv_rest_item *item = &outcome->rest.item[i];
+    const struct cv_standing *standing = &outcome->standing[item->arm];
+    bool is_known = standing->tokens > 0;
+    all = cv_json_append(
+        all, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "name", outcome->name[item->arm], "mean",
+                       number_or_null_of(item->mean), "low",
+                       number_or_null_of(is_known ? standing->mean - standing->radius : (double)NAN), "high",
+                       number_or_null_of(is_known ? standing->mean + standing->radius : (double)NAN), "swapped",
+                       number_or_null_of(item->swapped), "more_tokens", number_or_null_of(item->need)));
+  }
+  return all;
+}
+
+static json_t *next_json(const struct cv_outcome *outcome) {
+  if (outcome->rest.next == UINT32_MAX) {
+    return json_null();
+  }
+  const struct cv_rest_item *item = &outcome->rest.item[outcome->rest.next];
+  return json_pack("{s:s, s:f}", "name", outcome->name[item->arm], "more_tokens", item->need);
+}
+
+/* What the ranking says of items without a class. */
+static json_t *with_rest(json_t *result, const struct cv_outcome *outcome) {
+  uint32_t decided = outcome->arms - cv_outcome_undecided(outcome);
+  result = cv_json_set(result, "decided", json_integer(decided));
+  result = cv_json_set(result, "ended", json_string(cv_end_text(outcome->progress.end)));
+  result = cv_json_set(result, "parked", parked_json(outcome));
+  result = cv_json_set(result, "best_effort", rest_json(outcome));
+  return cv_json_set(result, "next", next_json(outcome));
+}
+
 json_t *cv_result_json(const struct cv_outcome *outcome, const char *policy) {
   if (outcome->kind != CV_POLICY_RANKING) {
     return cv_pulls_json(outcome, policy);
   }
   const struct cv_progress *progress = &outcome->progress;
-  json_t *truth = json_null(), *accuracy = json_null();
-  if (outcome->truth != NULL) {
-    truth = all_classes(outcome, true);
-    accuracy = json_real(cv_accuracy(outcome->truth, outcome->standing, outcome->arms, outcome->alpha).all);
-  }
-  return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:f, s:f, s:o, s:o}", "campaign",
-                   progress->name, "policy", policy, "classes", all_classes(outcome, false), "undecided",
-                   names_of_class(outcome, 0, false), "truth", truth, "accuracy", accuracy, "item_tokens",
-                   item_tokens(outcome), "lies", lies_json(outcome), "tokens", (json_int_t)progress->tokens, "rounds",
-                   (json_int_t)progress->plans, "epsilon_spent_micro", (json_int_t)progress->epsilon_spent_micro,
-                   "seconds", (double)progress->elapsed_ms / 1000, "tokens_per_second", cv_view_rate(progress),
-                   "over_sum_bound", ratio(outcome, outcome->bound.sum), "over_pair_bound",
-                   ratio(outcome, outcome->bound.pair));
+  uint32_t right;
+  json_t *truth = outcome->truth == NULL ? json_null() : all_classes(outcome, true);
+  json_t *accuracy = number_or_null_of(cv_outcome_accuracy(outcome, &right));
+  json_t *result = json_pack(
+      "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:f, s:f, s:o, s:o}", "campaign", progress->name,
+      "policy", policy, "classes", all_classes(outcome, false), "undecided", names_of_class(outcome, 0, false), "truth",
+      truth, "accuracy", accuracy, "item_tokens", item_tokens(outcome), "lies", lies_json(outcome), "tokens",
+      (json_int_t)progress->tokens, "rounds", (json_int_t)progress->plans, "epsilon_spent_micro",
+      (json_int_t)progress->epsilon_spent_micro, "seconds", (double)progress->elapsed_ms / 1000, "tokens_per_second",
+      cv_view_rate(progress), "over_sum_bound", ratio(outcome, outcome->bound.sum), "over_pair_bound",
+      ratio(outcome, outcome->bound.pair));
+  return with_rest(result, outcome);
 }

@@ -2,9 +2,9 @@
 #include "deploy/launcher/table.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "common/base/text.h"
-#include "common/campaign/accuracy.h"
 #include "deploy/launcher/progress.h"
 #include "deploy/launcher/pulls.h"
 
@@ -12,41 +12,127 @@ static struct cv_count_text lies_text(uint64_t lies) {
   return cv_lies_is_number(lies) ? cv_count_text(lies) : (struct cv_count_text){.text = "-"};
 }
 
+/* The width of the column of classes. */
+static int class_columns(const struct cv_outcome *outcome) {
+  size_t columns = 5;
+  for (uint32_t i = 0; i < outcome->arms; i++) {
+    size_t own = strlen(cv_class_text(&outcome->standing[i]).text);
+    columns = own > columns ? own : columns;
+  }
+  return (int)columns;
+}
+
+static const char *verdict_of(const struct cv_outcome *outcome, uint32_t arm) {
+  const struct cv_standing *standing = &outcome->standing[arm];
+  if (!cv_standing_is_decided(standing)) {
+    return standing->held == CV_HELD_NO ? "undecided" : cv_held_text(standing->held);
+  }
+  return standing->rank_class == outcome->truth_parked[arm] ? "hit" : "miss";
+}
+
 static void print_row(const struct cv_outcome *outcome, uint32_t arm, int columns, FILE *to) {
   const struct cv_standing *standing = &outcome->standing[arm];
-  const char *name = outcome->name[arm].text;
-  char class[16] = "-", interval[48] = "-";
-  if (standing->rank_class > 0) {
-    (void)snprintf(class, sizeof(class), "%u", standing->rank_class);
-  }
+  const char *name = outcome->name[arm];
+  char interval[48] = "-";
   if (standing->tokens > 0) {
     (void)snprintf(interval, sizeof(interval), "%7.4f ± %.4f", standing->mean, standing->radius);
   }
-  (void)fprintf(to, "%5s  %s%*s  %s%*s  %11s", class, name, columns - (int)cv_text_columns(name), "", interval,
-                16 - (int)cv_text_columns(interval), "", cv_count_text(standing->tokens).text);
+  (void)fprintf(to, "%*s  ", class_columns(outcome), cv_class_text(standing).text);
+  cv_outcome_print_cut(name, (size_t)columns, to);
+  (void)fprintf(to, "  %s%*s  %11s", interval, 16 - (int)cv_text_columns(interval), "",
+                cv_count_text(standing->tokens).text);
+  cv_unit_print_cell(&outcome->unit, standing, to);
   if (outcome->lies.of_arm != NULL) {
     const struct cv_policy_lies *lies = &outcome->lies.of_arm[arm];
     (void)fprintf(to, "  %9s  %9s", lies_text(lies->safe).text, lies_text(lies->turn).text);
   }
   if (outcome->truth != NULL) {
-    const char *verdict = standing->rank_class == 0                     ? "undecided"
-                          : standing->rank_class == outcome->truth[arm] ? "hit"
-                                                                        : "miss";
-    (void)fprintf(to, "  %6.4f  %5u  %s", outcome->mean[arm], outcome->truth[arm], verdict);
+    (void)fprintf(to, "  %6.4f  %5u  %s", outcome->mean[arm], outcome->truth_parked[arm], verdict_of(outcome, arm));
   }
   (void)fprintf(to, "\n");
 }
 
 static void print_undecided(const struct cv_outcome *outcome, FILE *to) {
-  uint32_t left = cv_outcome_undecided(outcome), at = 0;
+  uint32_t at = 0;
   (void)fprintf(to, "undecided   ");
   for (uint32_t i = 0; i < outcome->arms; i++) {
     uint32_t arm = outcome->order[i];
-    if (outcome->standing[arm].rank_class == 0) {
-      (void)fprintf(to, "%s%s", at++ == 0 ? "" : ", ", outcome->name[arm].text);
+    if (outcome->standing[arm].rank_class == 0 && at++ < CV_OUTCOME_NAMES) {
+      (void)fprintf(to, "%s%s", at == 1 ? "" : ", ", outcome->name[arm]);
     }
   }
-  (void)fprintf(to, left == 0 ? "none\n" : "\n");
+  if (at > CV_OUTCOME_NAMES) {
+    (void)fprintf(to, " and %u more", at - CV_OUTCOME_NAMES);
+  }
+  (void)fprintf(to, at == 0 ? "none\n" : "\n");
+}
+
+/* The parked items with the classes that each can be in. */
+static void print_held(const struct cv_outcome *outcome, enum cv_held held, const char *label, FILE *to) {
+  uint32_t at = 0;
+  for (uint32_t i = 0; i < outcome->arms; i++) {
+    const struct cv_standing *standing = &outcome->standing[outcome->order[i]];
+    if (standing->held == held && at++ < CV_OUTCOME_NAMES) {
+      (void)fprintf(to, "%*s", at == 1 ? -12 : 0, at == 1 ? label : ", ");
+      (void)fprintf(to, "%s (class %s)", outcome->name[standing->arm], cv_class_text(standing).text);
+    }
+  }
+  if (at > CV_OUTCOME_NAMES) {
+    (void)fprintf(to, " and %u more", at - CV_OUTCOME_NAMES);
+  }
+  (void)fprintf(to, at == 0 ? "" : "\n");
+}
+
+/* "7 of 10 items decided, 3 on a boundary". */
+static void print_decided(const struct cv_outcome *outcome, FILE *to) {
+  static const char *const said[CV_HELD_COUNT] = {"undecided", "on a boundary", "used up"};
+  (void)fprintf(to, "%u of %u items decided", outcome->arms - cv_outcome_undecided(outcome), outcome->arms);
+  for (enum cv_held held = CV_HELD_NO; held < CV_HELD_COUNT; held++) {
+    uint32_t count = cv_outcome_held(outcome, held);
+    if (count > 0) {
+      (void)fprintf(to, ", %u %s", count, said[held]);
+    }
+  }
+  (void)fprintf(to, "\n");
+}
+
+static void print_rest_row(const struct cv_outcome *outcome, const struct cv_rest_item *item, int columns, FILE *to) {
+  const struct cv_standing *standing = &outcome->standing[item->arm];
+  const char *name = outcome->name[item->arm];
+  (void)fprintf(to, "  ");
+  cv_outcome_print_cut(name, (size_t)columns, to);
+  if (isnan(item->mean)) {
+    (void)fprintf(to, "  without a release\n");
+    return;
+  }
+  (void)fprintf(to, "  %7.4f  %7.4f to %6.4f", item->mean, standing->mean - standing->radius,
+                standing->mean + standing->radius);
+  if (!isnan(item->swapped)) {
+    (void)fprintf(to, "  %7.2f", item->swapped);
+  }
+  (void)fprintf(to, "\n");
+}
+
+/* The best order of the items without a class, and what more tokens would settle next. */
+static void print_rest(const struct cv_outcome *outcome, int columns, FILE *to) {
+  const struct cv_rest *rest = &outcome->rest;
+  if (rest->items == 0) {
+    return;
+  }
+  (void)fprintf(to, "\nbest effort, not covered by delta: the items without a class, best first\n");
+  (void)fprintf(to, "  item%*s     mean  interval           next one is better\n", columns - 4, "");
+  uint32_t rows = rest->items < CV_OUTCOME_ROWS ? rest->items : CV_OUTCOME_ROWS;
+  for (uint32_t i = 0; i < rows; i++) {
+    print_rest_row(outcome, &rest->item[i], columns, to);
+  }
+  if (rows < rest->items) {
+    (void)fprintf(to, "  and %u more\n", rest->items - rows);
+  }
+  if (rest->next != UINT32_MAX) {
+    const struct cv_rest_item *item = &rest->item[rest->next];
+    (void)fprintf(to, "next        %s: about %s more tokens, if it is one standard deviation clearer than it looks\n",
+                  outcome->name[item->arm], cv_count_text((uint64_t)fmin(ceil(item->need), 1e18)).text);
+  }
 }
 
 /* Nothing for a bound of 0, where there was nothing to find out. */
@@ -87,11 +173,14 @@ static void print_lies(const struct cv_outcome *outcome, FILE *to) {
 static void print_sums(const struct cv_outcome *outcome, FILE *to) {
   const struct cv_progress *progress = &outcome->progress;
   double seconds = (double)progress->elapsed_ms / 1000;
+  uint32_t right;
+  double accuracy = cv_outcome_accuracy(outcome, &right);
+  print_held(outcome, CV_HELD_BOUNDARY, "boundary", to);
+  print_held(outcome, CV_HELD_USED_UP, "used up", to);
   print_undecided(outcome, to);
-  if (outcome->truth != NULL) {
-    struct cv_accuracy accuracy = cv_accuracy(outcome->truth, outcome->standing, outcome->arms, outcome->alpha);
-    (void)fprintf(to, "accuracy    %.4f over %u possible classes, %.4f over the %u that are not empty\n", accuracy.all,
-                  accuracy.classes, accuracy.of_filled, accuracy.filled);
+  if (!isnan(accuracy)) {
+    (void)fprintf(to, "accuracy    %.4f: %u of %u decided items are in their true class\n", accuracy, right,
+                  outcome->arms - cv_outcome_undecided(outcome));
   }
   cv_outcome_print_epsilon(outcome, to);
   (void)fprintf(to, "tokens      %s of %s\nrounds      %s\n", cv_count_text(progress->tokens).text,
@@ -108,19 +197,23 @@ void cv_table_print(const struct cv_outcome *outcome, FILE *to) {
     cv_pulls_print(outcome, to);
     return;
   }
-  uint32_t undecided = cv_outcome_undecided(outcome);
   int columns = cv_outcome_columns(outcome);
-  (void)fprintf(to, "class  item%*s  noisy mean             tokens%s%s\n", columns - 4, "",
-                outcome->lies.of_arm == NULL ? "" : "  lies safe       turn",
+  print_decided(outcome, to);
+  (void)fprintf(to, "\n%*sclass  item%*s  noisy mean             tokens", class_columns(outcome) - 5, "", columns - 4,
+                "");
+  cv_unit_print_heading(&outcome->unit, to);
+  (void)fprintf(to, "%s%s\n", outcome->lies.of_arm == NULL ? "" : "  lies safe       turn",
                 outcome->truth == NULL ? "" : "   truth  class");
-  for (uint32_t i = 0; i < outcome->arms; i++) {
+  for (uint32_t i = 0; i < cv_outcome_rows(outcome); i++) {
     print_row(outcome, outcome->order[i], columns, to);
   }
-  (void)fprintf(to, "\nended       %s", cv_end_text(outcome->progress.end));
-  if (undecided == 0) {
-    (void)fprintf(to, ", every item is ranked\n");
+  cv_outcome_print_rest(outcome, to);
+  print_rest(outcome, columns, to);
+  (void)fprintf(to, "\nended       %s, ", cv_end_text(outcome->progress.end));
+  if (cv_outcome_undecided(outcome) == 0) {
+    (void)fprintf(to, "every item is ranked\n");
   } else {
-    (void)fprintf(to, ", %u of %u items undecided\n", undecided, outcome->arms);
+    print_decided(outcome, to);
   }
   print_sums(outcome, to);
 }

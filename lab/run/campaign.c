@@ -33,13 +33,14 @@ enum metric {
   CAPPED,
   LIES_SAFE,
   LIES_TURN,
-  DECIDED_AFTER
+  DECIDED_AFTER,
+  PARKED
 };
 
 static const char *const metrics[] = {
     "accuracy",        "accuracy-filled", "accuracy-least", "correct",   "undecided",     "misplaced", "pulls",
     "rounds",          "reward",          "reward-share",   "regret",    "regret-share",  "seconds",   "over-sum-bound",
-    "over-pair-bound", "capped",          "lies-safe",      "lies-turn", "decided-after", NULL};
+    "over-pair-bound", "capped",          "lies-safe",      "lies-turn", "decided-after", "parked",    NULL};
 enum { METRICS = CV_COUNT(metrics) - 1 };
 /* What the truth would buy is at least half of what anyone can: it leaves less than the price of one more token of its
  * best arm, of which it has bought one. */
@@ -54,6 +55,7 @@ static bool has(const struct cv_policy_class *policy, size_t metric) {
     case MISPLACED:
     case LIES_SAFE:
     case LIES_TURN:
+    case PARKED:
       return cv_lab_has_classes(policy);
     case CORRECT:
       return cv_lab_has_classes(policy) || policy->kind == CV_POLICY_GRAPH;
@@ -100,7 +102,7 @@ static bool asks_bound(const struct cv_lab_experiment *experiment, const struct 
 static double count_undecided(const struct view *view) {
   double undecided = 0;
   for (uint32_t i = 0; i < view->worth.arms; i++) {
-    undecided += view->trial->standing[i].rank_class == 0;
+    undecided += !cv_standing_is_decided(&view->trial->standing[i]);
   }
   return undecided;
 }
@@ -112,17 +114,22 @@ static enum cv_err judge_classes(const struct view *view, double *value) {
   if (truth == NULL) {
     return CV_ERR_NOMEM;
   }
-  (void)cv_truth_classes(view->campaign->truth, arms, alpha, truth);
-  struct cv_accuracy accuracy = cv_accuracy(truth, view->trial->standing, arms, alpha);
+  const struct cv_standing *standing = view->trial->standing;
+  (void)cv_truth_classes_parked(view->campaign->truth, arms, alpha, standing, truth);
+  struct cv_accuracy accuracy = cv_accuracy(truth, standing, arms, alpha);
   value[ACCURACY] = accuracy.all;
   value[ACCURACY_FILLED] = accuracy.of_filled;
   value[ACCURACY_LEAST] = accuracy.least;
   value[CORRECT] = 1;
-  value[MISPLACED] = 0;
+  value[MISPLACED] = value[PARKED] = 0;
   for (uint32_t i = 0; i < arms; i++) {
-    uint32_t found = view->trial->standing[i].rank_class;
-    value[MISPLACED] += found != 0 && found != truth[i];
-    value[CORRECT] = found == truth[i] ? value[CORRECT] : 0;
+    uint32_t first = standing[i].rank_class, last = first;
+    if (standing[i].held != CV_HELD_NO) {
+      last = standing[i].rank_last;
+      value[PARKED]++;
+    }
+    value[MISPLACED] += first != 0 && (truth[i] < first || truth[i] > last);
+    value[CORRECT] = cv_standing_is_decided(&standing[i]) && first == truth[i] ? value[CORRECT] : 0;
   }
   free(truth);
   return CV_OK;

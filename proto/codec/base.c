@@ -27,13 +27,14 @@ static void limited_free(void *data, void *pointer) {
   (void)pointer;
 }
 
-enum cv_err cv_codec_unpack(const ProtobufCMessageDescriptor *descriptor, const void *bytes, size_t n,
+enum cv_err cv_codec_unpack(const ProtobufCMessageDescriptor *descriptor, const void *bytes, size_t n, size_t most,
                             struct cv_arena *arena, ProtobufCMessage **ret) {
   cv_arena_reset(arena);
-  /* The arena is sixteen frames: a message of nothing but tiny submessages needs more memory than bytes. */
-  if (n > CV_FRAME_BYTES) {
+  if (n > most) {
     return CV_ERR_LIMIT;
   }
+  /* Sixteen frames: a message of nothing but tiny submessages needs more memory than bytes. */
+  cv_arena_bound(arena, n > CV_FRAME_BYTES ? 16 * n : CV_ARENA_BYTES);
   struct limited limited = {.arena = arena};
   ProtobufCAllocator allocator = {.alloc = limited_alloc, .free = limited_free, .allocator_data = &limited};
   ProtobufCMessage *message = protobuf_c_message_unpack(descriptor, &allocator, n, n > 0 ? bytes : (const uint8_t *)"");
@@ -44,9 +45,9 @@ enum cv_err cv_codec_unpack(const ProtobufCMessageDescriptor *descriptor, const 
   return CV_OK;
 }
 
-enum cv_err cv_codec_pack(const ProtobufCMessage *message, struct cv_buf *out) {
+enum cv_err cv_codec_pack(const ProtobufCMessage *message, size_t most, struct cv_buf *out) {
   size_t n = protobuf_c_message_get_packed_size(message);
-  if (n > CV_FRAME_BYTES) {
+  if (n > most) {
     return CV_ERR_LIMIT;
   }
   CV_TRY(cv_buf_reserve(out, n));
@@ -257,7 +258,7 @@ static enum cv_err put_names(const struct cv_spec *spec, struct cv_arena *scratc
   }
   ret->n_names = spec->arms;
   for (size_t i = 0; i < spec->arms; i++) {
-    ret->names[i] = cv_codec_put_text(spec->names[i].text, CV_NAME_BYTES, scratch);
+    ret->names[i] = cv_codec_put_text(spec->names[i], CV_ITEM_BYTES, scratch);
     if (ret->names[i] == NULL) {
       return CV_ERR_LIMIT;
     }
@@ -311,7 +312,7 @@ enum cv_err cv_codec_put_spec(const struct cv_spec *spec, struct cv_arena *scrat
   return CV_OK;
 }
 
-static enum cv_err take_names(const Crowdveil__Base__Spec *in, struct cv_arena *arena, struct cv_spec *ret) {
+static enum cv_err take_names(const Crowdveil__Base__Spec *in, struct cv_spec *ret) {
   if (in->n_names == 0) {
     return CV_OK;
   }
@@ -319,13 +320,13 @@ static enum cv_err take_names(const Crowdveil__Base__Spec *in, struct cv_arena *
   if (in->n_names != in->arms) {
     return CV_ERR_FORMAT;
   }
-  ret->names = cv_arena_array(arena, in->n_names, sizeof(*ret->names));
-  if (ret->names == NULL) {
-    return CV_ERR_LIMIT;
-  }
   for (size_t i = 0; i < in->n_names; i++) {
-    CV_TRY(cv_codec_take_text(in->names[i], ret->names[i].text, sizeof(ret->names[i].text)));
+    if (!cv_codec_text_fits(in->names[i], CV_ITEM_BYTES)) {
+      return CV_ERR_FORMAT;
+    }
   }
+  /* In the arena, as unpacked: a copy of each would double the memory of the longest lists. */
+  ret->names = cv_codec_borrow(in->names);
   return CV_OK;
 }
 
@@ -364,7 +365,7 @@ static enum cv_err take_edges(const Crowdveil__Base__Spec *in, struct cv_arena *
 }
 
 static enum cv_err take_lists(const Crowdveil__Base__Spec *in, struct cv_arena *arena, struct cv_spec *ret) {
-  CV_TRY(take_names(in, arena, ret));
+  CV_TRY(take_names(in, ret));
   CV_TRY(take_numbers(in->costs_micro, in->n_costs_micro, in->arms, arena, &ret->cost_micro));
   CV_TRY(take_numbers(in->workers, in->n_workers, in->arms, arena, &ret->worker));
   return take_edges(in, arena, ret);
@@ -506,6 +507,8 @@ enum cv_err cv_codec_put_standings(const struct cv_standing *standing, size_t n,
     row[i].tokens = standing[i].tokens;
     row[i].mean = standing[i].mean;
     row[i].radius = standing[i].radius;
+    row[i].rank_last = standing[i].rank_last;
+    row[i].held = standing[i].held;
     pointer[i] = &row[i];
   }
   *ret = pointer;
@@ -523,15 +526,20 @@ enum cv_err cv_codec_take_standings(Crowdveil__Base__Standing **in, size_t n, st
   }
   for (size_t i = 0; i < n; i++) {
     const Crowdveil__Base__Standing *from = in[i];
-    if (from->arm >= CV_ARMS_MAX || from->rank_class > CV_ARMS_MAX || !isfinite(from->mean) ||
-        !isfinite(from->radius) || from->radius < 0) {
+    if (from->arm >= CV_ARMS_MAX || from->held >= CV_HELD_COUNT || !isfinite(from->mean) || !isfinite(from->radius) ||
+        from->radius < 0) {
       return CV_ERR_FORMAT;
     }
     standing[i] = (struct cv_standing){.arm = from->arm,
                                        .rank_class = from->rank_class,
+                                       .rank_last = from->rank_last,
+                                       .held = (enum cv_held)from->held,
                                        .tokens = from->tokens,
                                        .mean = from->mean,
                                        .radius = from->radius};
+    if (!cv_standing_is_plausible(&standing[i], CV_ARMS_MAX)) {
+      return CV_ERR_FORMAT;
+    }
   }
   *ret_n = (uint32_t)n;
   *ret = standing;

@@ -189,7 +189,7 @@ enum cv_err cv_crowd_encode(const struct cv_crowd_frame *frame, struct cv_arena 
   CV_TRY(put_acks(frame, scratch, &to));
   CV_TRY(put_backoffs(frame, scratch, &to));
   CV_TRY(put_dones(frame, scratch, &to));
-  return cv_codec_pack(&to.base, out);
+  return cv_codec_pack(&to.base, CV_FRAME_BYTES, out);
 }
 
 /* Decoding: workers, values and texts stay in protobuf-c's memory, which is in the arena, too. */
@@ -383,7 +383,7 @@ static bool is_empty(const struct cv_crowd_frame *frame) {
 
 enum cv_err cv_crowd_decode(const void *bytes, size_t n, struct cv_arena *arena, struct cv_crowd_frame *ret) {
   ProtobufCMessage *message;
-  CV_TRY(cv_codec_unpack(&crowdveil__crowd__envelope__descriptor, bytes, n, arena, &message));
+  CV_TRY(cv_codec_unpack(&crowdveil__crowd__envelope__descriptor, bytes, n, CV_FRAME_BYTES, arena, &message));
   const Crowdveil__Crowd__Envelope *in = (const Crowdveil__Crowd__Envelope *)message;
   struct cv_crowd_frame frame = {0};
   CV_TRY(cv_codec_take_greetings(in->hello, in->goodbye, &frame.hello, &frame.goodbye));

@@ -43,6 +43,7 @@ static enum cv_err put_progress(const struct cv_progress *from, struct cv_arena 
   ret->elapsed_ms = from->elapsed_ms;
   ret->arms = from->arms;
   ret->decided = from->decided;
+  ret->parked = from->parked;
   ret->classes = from->classes;
   ret->epsilon_spent_micro = from->epsilon_spent_micro;
   ret->workers = from->workers;
@@ -310,14 +311,14 @@ enum cv_err cv_order_encode(const struct cv_order_frame *frame, struct cv_arena 
   struct made made = {.envelope = CROWDVEIL__ORDER__ENVELOPE__INIT};
   CV_TRY(cv_codec_put_greetings(&frame->hello, frame->goodbye, scratch, &made.envelope.hello, &made.envelope.goodbye));
   CV_TRY(put_kind(frame, scratch, &made));
-  return cv_codec_pack(&made.envelope.base, out);
+  return cv_codec_pack(&made.envelope.base, CV_LARGE_FRAME_BYTES, out);
 }
 
 /* Decoding. */
 
 static enum cv_err take_progress(const Crowdveil__Order__Progress *in, struct cv_progress *ret) {
-  if (in == NULL || !cv_codec_end_fits(in->end) || in->arms > CV_ARMS_MAX || in->decided > in->arms ||
-      in->classes > CV_ARMS_MAX || in->paid_micro > in->budget_micro) {
+  if (in == NULL || !cv_codec_end_fits(in->end) || in->arms > CV_ARMS_MAX || in->classes > CV_ARMS_MAX ||
+      in->paid_micro > in->budget_micro) {
     return CV_ERR_FORMAT;
   }
   *ret = (struct cv_progress){.campaign = in->campaign,
@@ -328,6 +329,7 @@ static enum cv_err take_progress(const Crowdveil__Order__Progress *in, struct cv
                               .elapsed_ms = in->elapsed_ms,
                               .arms = in->arms,
                               .decided = in->decided,
+                              .parked = in->parked,
                               .classes = in->classes,
                               .epsilon_spent_micro = in->epsilon_spent_micro,
                               .workers = in->workers,
@@ -335,6 +337,7 @@ static enum cv_err take_progress(const Crowdveil__Order__Progress *in, struct cv
                               .thirdparty_connected = in->thirdparty_connected != 0,
                               .paid_micro = in->paid_micro,
                               .budget_micro = in->budget_micro};
+  CV_TRY(cv_progress_counts_fit(ret) ? CV_OK : CV_ERR_FORMAT);
   CV_TRY(cv_codec_take_text(in->waits_for, ret->waits_for, sizeof(ret->waits_for)));
   return cv_codec_take_text(in->name, ret->name, sizeof(ret->name));
 }
@@ -574,7 +577,7 @@ static enum cv_err take_kind(const Crowdveil__Order__Envelope *in, struct cv_are
 
 enum cv_err cv_order_decode(const void *bytes, size_t n, struct cv_arena *arena, struct cv_order_frame *ret) {
   ProtobufCMessage *message;
-  CV_TRY(cv_codec_unpack(&crowdveil__order__envelope__descriptor, bytes, n, arena, &message));
+  CV_TRY(cv_codec_unpack(&crowdveil__order__envelope__descriptor, bytes, n, CV_LARGE_FRAME_BYTES, arena, &message));
   const Crowdveil__Order__Envelope *in = (const Crowdveil__Order__Envelope *)message;
   struct cv_order_frame frame = {0};
   CV_TRY(cv_codec_take_greetings(in->hello, in->goodbye, &frame.hello, &frame.goodbye));
@@ -600,7 +603,7 @@ static void goodbye(const char *why, const char *program, void *ret_frame) {
 }
 
 const struct cv_wire CV_ORDER_WIRE = {.frame_bytes = sizeof(struct cv_order_frame),
-                                      .arena_bytes = CV_ARENA_BYTES,
+                                      .arena_bytes = CV_LARGE_ARENA_BYTES,
                                       .decode = decode,
                                       .encode = encode,
                                       .goodbye = goodbye};

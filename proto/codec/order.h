@@ -35,6 +35,7 @@ struct cv_progress {
   char name[CV_NAME_BYTES];
   uint64_t tokens, tokens_limit, releases, plans, elapsed_ms;
   uint32_t arms, decided, classes;
+  uint32_t parked; /* arms that no plan asks for any more and that have no class of their own */
   uint64_t epsilon_spent_micro;
   uint32_t workers;
   enum cv_end end;
@@ -42,6 +43,11 @@ struct cv_progress {
   uint64_t paid_micro, budget_micro; /* recruitment only */
   char waits_for[CV_NAME_BYTES]; /* the third-party that opened the campaign, if another one is connected; else empty */
 };
+
+/* Whether no more arms are decided or parked than there are. */
+static inline bool cv_progress_counts_fit(const struct cv_progress *progress) {
+  return progress->decided <= progress->arms && progress->parked <= progress->arms - progress->decided;
+}
 
 struct cv_submit {
   uint8_t client_key[CV_CLIENT_KEY_BYTES];

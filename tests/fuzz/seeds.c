@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes the binary seeds of the corpora from real encodings: fuzz-seeds FOLDER makes FOLDER/HARNESS/seed-NAME. */
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <zlib.h>
+#include <zstd.h>
 
 #include "broker/archive.h"
 #include "broker/recover.h"
@@ -56,7 +59,10 @@ static struct cv_spec make_spec(void) {
 }
 
 static struct cv_want wants[] = {{0, 1000}, {1, 1000}, {2, 1000}, {3, 1000}};
-static struct cv_standing standings[] = {{0, 1, 1000, 0.8, 0.1}, {1, 0, 1000, 0.3, 0.1}};
+static struct cv_standing standings[] = {
+    {.arm = 0, .rank_class = 1, .tokens = 1000, .mean = 0.8, .radius = 0.1},
+    {.arm = 1, .rank_class = 0, .tokens = 1000, .mean = 0.3, .radius = 0.1},
+    {.arm = 2, .rank_class = 1, .rank_last = 2, .held = CV_HELD_BOUNDARY, .tokens = 1000, .mean = 0.7, .radius = 0.01}};
 static const struct cv_plan plan = {.number = 1, .wants = 4, .want = wants};
 static const struct cv_release release = {.number = 1,
                                           .plan = 1,
@@ -111,14 +117,15 @@ static void crowd(void) {
 
 static void rank(void) {
   struct cv_rank_open open = {.spec = make_spec(), .position = {.campaign = 1}, .has_seed = true, .seed = 9};
-  struct cv_rank_plan record = {.campaign = 1, .plan = plan, .standings = 2, .standing = standings};
+  struct cv_rank_plan record = {.campaign = 1, .plan = plan, .standings = CV_COUNT(standings), .standing = standings};
   struct cv_rank_plan bare = {.campaign = 1, .plan = plan};
   struct cv_rank_release sent = {.campaign = 1, .release = release};
   struct cv_rank_number number = {.campaign = 1, .number = 1};
   struct cv_rank_refused refused = {.campaign = 1, .plan = 1, .reason = CV_END_TOKENS, .why = "none left", .asked = 5};
   struct cv_rank_stop stop = {.campaign = 1, .reason = CV_END_CANCELLED};
   struct cv_rank_opened opened = {.position = {.campaign = 1}, .seed = 9};
-  struct cv_rank_result result = {.campaign = 1, .reason = CV_END_COMPLETE, .standings = 2, .standing = standings};
+  struct cv_rank_result result = {
+      .campaign = 1, .reason = CV_END_COMPLETE, .standings = CV_COUNT(standings), .standing = standings};
   uint64_t closed = 1;
   struct cv_rank_frame down = {.opens = 1,
                                .open = &open,
@@ -168,7 +175,8 @@ static void order(void) {
       {.kind = CV_ORDER_STATUS},
       {.kind = CV_ORDER_ACCEPTED, .as.accepted = {.campaign = 1, .existed = true}},
       {.kind = CV_ORDER_PROGRESS, .as.progress = progress},
-      {.kind = CV_ORDER_FINISHED, .as.finished = {.progress = progress, .standings = 2, .standing = standings}},
+      {.kind = CV_ORDER_FINISHED,
+       .as.finished = {.progress = progress, .standings = CV_COUNT(standings), .standing = standings}},
       {.kind = CV_ORDER_PART,
        .as.part = {.campaign = 1,
                    .first = true,
@@ -179,7 +187,7 @@ static void order(void) {
                    .plan = plans,
                    .releases = 1,
                    .release = releases,
-                   .standings = 2,
+                   .standings = CV_COUNT(standings),
                    .standing = standings,
                    .last = true}},
       {.kind = CV_ORDER_STATUS_ANSWER, .as.status = {.campaigns = 1, .campaign = &progress, .broker = "b"}},
@@ -197,7 +205,8 @@ static void order(void) {
       {.kind = CV_ORDER_DESCRIPTION, .as.description = {.campaign = 1, .spec = make_spec()}},
       {.kind = CV_ORDER_PURGE, .as.campaign = 1},
       {.kind = CV_ORDER_PURGED, .as.purged = 2},
-      {.kind = CV_ORDER_STANDINGS, .as.standings = {.campaign = 1, .standings = 2, .standing = standings}},
+      {.kind = CV_ORDER_STANDINGS,
+       .as.standings = {.campaign = 1, .standings = CV_COUNT(standings), .standing = standings}},
       {.kind = CV_ORDER_SUBMIT, .as.submit = {.client_key = {2}, .spec = make_spec(), .gold = gold}},
   };
   for (size_t i = 0; i < CV_COUNT(frames); i++) {
@@ -440,7 +449,7 @@ static void export_file(void) {
                                 .release = releases,
                                 .releases = 1,
                                 .standing = standings,
-                                .standings = 2};
+                                .standings = CV_COUNT(standings)};
   struct cv_buf out = {0};
   char *text = NULL;
   size_t n = 0;
@@ -459,7 +468,7 @@ static void result_files(void) {
   for (size_t i = 0; i < CV_COUNT(names); i++) {
     const struct cv_finished finished = {
         .progress = {.campaign = 1, .name = "fuzz", .arms = 4, .tokens = 4000, .plans = 2, .elapsed_ms = 500},
-        .standings = 2,
+        .standings = CV_COUNT(standings),
         .standing = standings};
     const struct cv_outcome_known known = {
         .kind = i == 2 ? CV_POLICY_BANDIT : CV_POLICY_RANKING, .spec = &spec, .mean = i == 0 ? means : NULL};
@@ -481,6 +490,56 @@ static void result_files(void) {
     cv_outcome_fini(&outcome);
     save("compared", names[i], &out);
   }
+}
+
+/* A packed file of two lines, and a cut one. */
+static void packed_files(void) {
+  static const char rows[] = "item,score\nroma,4\nroma,5\ncasa,1\n";
+  uint8_t bytes[256];
+  struct cv_buf whole = {0}, cut = {0}, zstd = {0};
+  z_stream stream = {0};
+  union {
+    const char *text;
+    Bytef *bytes;
+  } in = {.text = rows};
+  CV_REQUIRE(deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK);
+  stream.next_in = in.bytes;
+  stream.avail_in = sizeof(rows) - 1;
+  stream.next_out = bytes;
+  stream.avail_out = sizeof(bytes);
+  CV_REQUIRE(deflate(&stream, Z_FINISH) == Z_STREAM_END);
+  cv_buf_put_u8(&whole, 0);
+  cv_buf_put(&whole, bytes, stream.total_out);
+  cv_buf_put_u8(&cut, 0);
+  cv_buf_put(&cut, bytes, stream.total_out - 9);
+  CV_REQUIRE(deflateEnd(&stream) == Z_OK);
+  size_t n = ZSTD_compress(bytes, sizeof(bytes), rows, sizeof(rows) - 1, 3);
+  CV_REQUIRE(!ZSTD_isError(n));
+  cv_buf_put_u8(&zstd, 1);
+  cv_buf_put(&zstd, bytes, n);
+  save("packed", "gzip", &whole);
+  save("packed", "cut", &cut);
+  save("packed", "zstd", &zstd);
+}
+
+/* A database for the harness `query`, with the view that it asks for. */
+static void database(void) {
+  sqlite3 *db;
+  sqlite3_int64 n;
+  struct cv_buf out = {0};
+  CV_REQUIRE(sqlite3_open(":memory:", &db) == SQLITE_OK);
+  CV_REQUIRE(sqlite3_exec(db,
+                          "PRAGMA page_size = 512; CREATE TABLE rating (item TEXT, score REAL, who TEXT);"
+                          "INSERT INTO rating VALUES ('roma', 4, 'x'), ('casa', 1, 'y'), ('roma', NULL, 'y');"
+                          "CREATE VIEW good AS SELECT upper(item) AS item, score, who FROM rating;",
+                          NULL, NULL, NULL) == SQLITE_OK);
+  unsigned char *image = sqlite3_serialize(db, "main", &n, 0);
+  CV_REQUIRE(image != NULL);
+  cv_buf_put_u8(&out, 1 | 8);
+  cv_buf_put(&out, image, (size_t)n);
+  sqlite3_free(image);
+  CV_REQUIRE(sqlite3_close(db) == SQLITE_OK);
+  save("query", "database", &out);
 }
 
 int main(int argc, char **argv) {
@@ -512,6 +571,8 @@ int main(int argc, char **argv) {
   thirdparty_rows();
   export_file();
   result_files();
+  packed_files();
+  database();
   cv_arena_fini(&arena);
   return 0;
 }

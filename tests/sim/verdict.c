@@ -10,8 +10,7 @@
 
 static bool same_standings(const struct cv_standing *a, const struct cv_standing *b, size_t n) {
   for (size_t i = 0; i < n; i++) {
-    if (a[i].rank_class != b[i].rank_class || a[i].tokens != b[i].tokens || a[i].mean != b[i].mean ||
-        a[i].radius != b[i].radius) {
+    if (!cv_standing_is_same(&a[i], &b[i])) {
       return false;
     }
   }

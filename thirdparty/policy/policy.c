@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/array.h"
+#include "thirdparty/policy/parking.h"
 #include "thirdparty/policy/ranking.h"
 #include "thirdparty/policy/step.h"
 
@@ -81,6 +82,10 @@ void cv_policy_apply(struct cv_policy *policy, const struct cv_release *release)
   policy->class->apply(policy, release);
 }
 
+bool cv_policy_exhaust(struct cv_policy *policy, uint32_t arm) {
+  return policy->class->exhaust != NULL && policy->class->exhaust(policy, arm);
+}
+
 enum cv_err cv_policy_step(struct cv_policy *policy, uint64_t plan, struct cv_policy_step *step) {
   step->done = false;
   step->decisions = 0;
@@ -103,6 +108,10 @@ void cv_policy_count_lies(struct cv_policy *policy) {
 
 struct cv_policy_lies cv_policy_lies(struct cv_policy *policy, uint32_t arm) {
   return policy->class->ranking == NULL ? (struct cv_policy_lies){0} : policy->class->ranking(policy)->arm[arm].lies;
+}
+
+double cv_policy_need(struct cv_policy *policy, uint32_t arm) {
+  return policy->class->ranking == NULL ? (double)NAN : cv_parking_need(policy->class->ranking(policy), arm);
 }
 
 void cv_policy_save(const struct cv_policy *policy, struct cv_buf *out) {

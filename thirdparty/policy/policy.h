@@ -57,6 +57,7 @@ struct cv_policy_lies {
 
 struct cv_policy_class {
   const char *name;
+  const char *about; /* a few words for the reference of campaign files */
   enum cv_policy_kind kind;
   /* Traits, for analyses that must not depend on a policy's name. */
   bool tells_noise; /* its standings say which part of the radius is there because of noise */
@@ -75,6 +76,7 @@ struct cv_policy_class {
   void (*tell)(struct cv_policy *self, const double *mean);
   void (*destroy)(struct cv_policy *self);
   void (*apply)(struct cv_policy *self, const struct cv_release *release);
+  bool (*exhaust)(struct cv_policy *self, uint32_t arm); /* NULL: the policy cannot go on without an arm */
   enum cv_err (*step)(struct cv_policy *self, uint64_t plan, struct cv_policy_step *step);
   void (*standing)(const struct cv_policy *self, uint32_t arm, struct cv_standing *ret);
   struct cv_ranking *(*ranking)(struct cv_policy *self); /* its classes, see ranking.h; NULL: it has none */
@@ -111,6 +113,13 @@ void cv_policy_tell(struct cv_policy *policy, const double *mean);
 /* Takes in one release. Its arm must be below spec.arms. */
 void cv_policy_apply(struct cv_policy *policy, const struct cv_release *release);
 /*
+ * From now on no token of the arm (below spec.arms) can be had: no later plan asks for it. A ranking policy goes on
+ * with the others; the next step parks the arm (CV_HELD_USED_UP) unless it has its class or gets it then. Call it
+ * between cv_policy_apply() and cv_policy_step(); the saved state remembers it. False: the policy cannot go on without
+ * the arm and is unchanged; the campaign ends.
+ */
+CV_MUST_USE bool cv_policy_exhaust(struct cv_policy *policy, uint32_t arm);
+/*
  * Decides with the applied releases and makes plan number `plan` (1 for the first, before any release). Clears `step`
  * first. CV_ERR_NOMEM leaves the policy unchanged.
  */
@@ -122,6 +131,12 @@ void cv_policy_standing(const struct cv_policy *policy, uint32_t arm, struct cv_
 void cv_policy_count_lies(struct cv_policy *policy);
 /* What the class of an arm bears. All 0: the arm is undecided, or the policy does not rank, or lies are not counted. */
 struct cv_policy_lies cv_policy_lies(struct cv_policy *policy, uint32_t arm);
+/*
+ * About how many further tokens decide an arm that is undecided or on a boundary, as parking.h estimates it (that is
+ * with a gap one standard deviation clearer than it looks). NAN: not known, as of arms that are decided, used up, or wait
+ * for their class; infinite: no number. Not part of the saved state.
+ */
+double cv_policy_need(struct cv_policy *policy, uint32_t arm);
 /* Saves and loads the whole state; a loaded policy continues exactly like the saved one. CV_ERR_VERSION or
  * CV_ERR_DAMAGED. */
 void cv_policy_save(const struct cv_policy *policy, struct cv_buf *out);

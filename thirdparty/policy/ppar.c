@@ -7,7 +7,7 @@
  * and proof the leader decides, with sound the intervals.
  *
  * Parameters:
- *   alpha             rank span, >= 0; 0 ranks fully (does not end if arms tie)
+ *   alpha             rank span, >= 0; 0 ranks fully
  *   delta             error probability, in (0,1); default 0.1
  *   tokens_per_round  default 6000 (the paper's)
  *   radius   printed  settle at mean >= m - alpha + r, remove at mean < m - alpha - r, m = best mean of S,
@@ -19,6 +19,8 @@
  *   settled  hold     pull the unsettled arms and the arm with the highest upper bound (printed, proof: the leader)
  *            pull     continue to pull all of S (paper)
  *   lies              false tokens that do not turn a class; default 0, above 0 only with radius sound
+ *   boundary park     with radius sound: park arms that the token limit cannot decide (parking.h); the default
+ *            feed     pull them until the limit
  *
  * Behind a privatizer with mean token offset + slope x (common/base/local.h) the mean token is converted back to x, and
  * the radius is divided by |slope|. Laplace noise in tokens widens the radius by its tail at delta/(2K n(n+1)).
@@ -35,7 +37,8 @@
 #include "thirdparty/policy/tail.h"
 
 enum radius { RADIUS_PRINTED, RADIUS_PROOF, RADIUS_SOUND };
-enum { STATE_VERSION = 1 };
+/* The second version has what is parked. */
+enum { STATE_VERSION = 2 };
 /* Limit of releases per arm in a stored state: more than any campaign has, and its square is a finite double. */
 #define RELEASES_END (UINT64_C(1) << 48)
 
@@ -43,13 +46,34 @@ static const char *const radius_words[] = {"printed", "proof", "sound", NULL};
 static const char *const settled_words[] = {"pull", "hold", NULL};
 
 static const struct cv_param_rule rules[] = {
-    {.key = "alpha", .low = 0, .high = (double)INFINITY, .fallback = (double)NAN},
+    {.key = "alpha",
+     .low = 0,
+     .high = (double)INFINITY,
+     .fallback = (double)NAN,
+     .help = "rank span in scores: items within alpha of the best of a class are in it; 0 ranks fully"},
     /* The lower end prevents underflow of delta/(2K n(n+1)). */
-    {.key = "delta", .low = 1e-100, .high = 1, .high_open = true, .fallback = 0.1},
-    {.key = "tokens_per_round", .low = 1, .high = UINT32_MAX, .whole = true, .fallback = 6000},
-    {.key = "radius", .choices = radius_words, .fallback_text = "sound"},
-    {.key = "settled", .choices = settled_words, .fallback_text = "hold"},
+    {.key = "delta",
+     .low = 1e-100,
+     .high = 1,
+     .high_open = true,
+     .fallback = 0.1,
+     .help = "the probability of a wrong ranking, at most"},
+    {.key = "tokens_per_round",
+     .low = 1,
+     .high = UINT32_MAX,
+     .whole = true,
+     .fallback = 6000,
+     .help = "tokens of each item that is not settled, in a round"},
+    {.key = "radius",
+     .choices = radius_words,
+     .fallback_text = "sound",
+     .help = "sound: intervals that hold as proved; printed and proof: as the paper has them"},
+    {.key = "settled",
+     .choices = settled_words,
+     .fallback_text = "hold",
+     .help = "hold: settled items get no more tokens; pull: they do, as in the paper"},
     CV_LIES_RULE,
+    CV_BOUNDARY_RULE,
 };
 
 /* Cache of the last radius, which depends only on counts and noise: those of a round's arms are mostly equal. */
@@ -117,6 +141,10 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
     return CV_ERR_NOMEM;
   }
   self->ranking.lies = (uint64_t)cv_params_number(params, "lies");
+  cv_ranking_park_within(&self->ranking, spec, self->delta);
+  for (uint32_t i = 0; i < spec->arms; i++) {
+    self->ranking.arm[i].next = self->tokens_per_round;
+  }
   *ret = &self->policy;
   return CV_OK;
 }
@@ -187,15 +215,22 @@ static void apply(struct cv_policy *policy, const struct cv_release *release) {
   arm->noise = radius - known->scores;
 }
 
-static void plan(const struct ppar *self, struct cv_policy_step *step) {
+static void plan(struct ppar *self, struct cv_policy_step *step) {
   struct cv_ranking_bounds b = cv_ranking_bounds_of(&self->ranking);
   uint32_t best = self->ranking.by_leader ? b.leader : b.top;
   for (uint32_t i = 0; i < self->ranking.arms; i++) {
-    if (cv_ranking_is_active(&self->ranking, i) &&
-        (!self->hold || cv_ranking_is_undecided(&self->ranking, i) || i == best)) {
+    const struct cv_ranked *arm = &self->ranking.arm[i];
+    bool is_worth = cv_ranking_is_undecided(&self->ranking, i) && !(arm->is_hopeless && self->ranking.has_hope);
+    if (cv_ranking_is_active(&self->ranking, i) && !arm->is_exhausted && (!self->hold || is_worth || i == best)) {
       step->want[step->wants++] = (struct cv_want){.arm = i, .tokens = self->tokens_per_round};
+      self->ranking.asked += self->tokens_per_round;
     }
   }
+}
+
+static bool exhaust(struct cv_policy *policy, uint32_t i) {
+  cv_ranking_exhaust(&of(policy)->ranking, i);
+  return true;
 }
 
 static enum cv_err make_step(struct cv_policy *policy, uint64_t number, struct cv_policy_step *step) {
@@ -220,6 +255,7 @@ static void save(const struct cv_policy *policy, struct cv_buf *out) {
   const struct ppar *self = (const struct ppar *)policy;
   const struct cv_ranking *ranking = &self->ranking;
   cv_buf_put_u8(out, STATE_VERSION);
+  cv_buf_put_u64(out, ranking->asked);
   cv_buf_put_u32(out, ranking->rank_class);
   cv_buf_put_u32(out, ranking->arms);
   for (uint32_t i = 0; i < ranking->arms; i++) {
@@ -230,15 +266,18 @@ static void save(const struct cv_policy *policy, struct cv_buf *out) {
     cv_buf_put_f64(out, arm->radius);
     cv_buf_put_u32(out, arm->rank_class);
     cv_buf_put_u8(out, arm->below);
+    cv_ranking_save_parked(arm, out);
   }
 }
 
 static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
   struct ppar *self = of(policy);
   struct cv_ranking *ranking = &self->ranking;
-  if (cv_read_u8(in) != STATE_VERSION) {
+  uint8_t version = cv_read_u8(in);
+  if (version < 1 || version > STATE_VERSION) {
     return CV_ERR_VERSION;
   }
+  ranking->asked = version > 1 ? cv_read_u64(in) : 0;
   ranking->rank_class = cv_read_u32(in);
   if (cv_read_u32(in) != ranking->arms || ranking->rank_class < 1 || ranking->rank_class > ranking->arms) {
     return CV_ERR_DAMAGED;
@@ -250,8 +289,13 @@ static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
     arm->mean = cv_read_f64(in);
     arm->radius = cv_read_f64(in);
     arm->noise = arm->tokens > 0 ? (double)NAN : 0;
+    arm->noisy_mean = arm->mean;
+    ranking->asked += version > 1 ? 0 : arm->tokens;
     arm->rank_class = cv_read_u32(in);
     arm->below = cv_read_u8(in) != 0;
+    if (version > 1) {
+      cv_ranking_load_parked(arm, in);
+    }
     if (!cv_ranking_is_plausible(ranking, arm) || (self->releases[i] > 0) != (arm->tokens > 0) ||
         self->releases[i] >= RELEASES_END) {
       return CV_ERR_DAMAGED;
@@ -262,6 +306,7 @@ static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
 
 const struct cv_policy_class cv_policy_ppar = {
     .name = "ppar",
+    .about = "the classes of the items (PPAR)",
     .kind = CV_POLICY_RANKING,
     .tells_noise = true,
     .rules = rules,
@@ -270,6 +315,7 @@ const struct cv_policy_class cv_policy_ppar = {
     .create = create,
     .destroy = destroy,
     .apply = apply,
+    .exhaust = exhaust,
     .step = make_step,
     .standing = standing,
     .ranking = ranking,

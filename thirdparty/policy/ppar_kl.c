@@ -5,7 +5,7 @@
  * how often, affects only the cost.
  *
  * Parameters:
- *   alpha             rank span, >= 0; 0 ranks fully (does not end if arms tie)
+ *   alpha             rank span, >= 0; 0 ranks fully
  *   delta             error probability, in (0,1); default 0.1
  *   scores            what is known of an item's scores
  *     independent         independent draws from the item's law (default)
@@ -14,6 +14,8 @@
  *   tokens_per_round  the fewest tokens of an arm that a plan asks for, so that no release sums fewer; default 20
  *   arms_per_plan     arms that a plan pulls; default 1, which needs the fewest tokens. More make fewer plans
  *   lies              false tokens that do not turn a class; default 0
+ *   boundary  park    park arms that the token limit cannot decide (parking.h); the default
+ *             feed    pull them until the limit
  *
  * An arm's interval is the intersection of those at all its releases, by three kinds of limits, each for both sides:
  *
@@ -52,7 +54,8 @@
 #include "thirdparty/policy/ranking.h"
 #include "thirdparty/policy/step.h"
 
-enum { STATE_VERSION = 1, LOOKS = 3 };
+/* The second version has what is parked. */
+enum { STATE_VERSION = 2, LOOKS = 3 };
 /* Limits of a stored state: more than any campaign has. */
 #define TOKENS_END (UINT64_C(1) << 52)
 static const uint32_t NOBODY = UINT32_MAX;
@@ -67,13 +70,36 @@ enum scores { SCORES_INDEPENDENT, SCORES_ONCE, SCORES_REACTING };
 static const char *const score_words[] = {"independent", "without-replacement", "reacting", NULL};
 
 static const struct cv_param_rule rules[] = {
-    {.key = "alpha", .low = 0, .high = (double)INFINITY, .fallback = (double)NAN},
+    {.key = "alpha",
+     .low = 0,
+     .high = (double)INFINITY,
+     .fallback = (double)NAN,
+     .help = "rank span in scores: items within alpha of the best of a class are in it; 0 ranks fully"},
     /* The lower end prevents underflow of the levels. */
-    {.key = "delta", .low = 1e-100, .high = 1, .high_open = true, .fallback = 0.1},
-    {.key = "scores", .choices = score_words, .fallback_text = "independent"},
-    {.key = "tokens_per_round", .low = 1, .high = CV_PLAN_TOKENS_MAX, .whole = true, .fallback = 20},
-    {.key = "arms_per_plan", .low = 1, .high = CV_ARMS_MAX, .whole = true, .fallback = 1},
+    {.key = "delta",
+     .low = 1e-100,
+     .high = 1,
+     .high_open = true,
+     .fallback = 0.1,
+     .help = "the probability of a wrong ranking, at most"},
+    {.key = "scores",
+     .choices = score_words,
+     .fallback_text = "independent",
+     .help = "what is known of an item's scores: draws of one law, rows used once each, or only a constant mean"},
+    {.key = "tokens_per_round",
+     .low = 1,
+     .high = CV_PLAN_TOKENS_MAX,
+     .whole = true,
+     .fallback = 20,
+     .help = "the fewest tokens that a release sums"},
+    {.key = "arms_per_plan",
+     .low = 1,
+     .high = CV_ARMS_MAX,
+     .whole = true,
+     .fallback = 1,
+     .help = "how many items are asked about at the same time"},
     CV_LIES_RULE,
+    CV_BOUNDARY_RULE,
 };
 
 /* The evidence of an arm. */
@@ -269,6 +295,7 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
   self->delta = cv_params_number(params, "delta");
   self->least = (uint32_t)cv_params_number(params, "tokens_per_round");
   self->ranking.lies = (uint64_t)cv_params_number(params, "lies");
+  cv_ranking_park_within(&self->ranking, spec, self->delta);
   self->arms_per_plan = (uint32_t)cv_params_number(params, "arms_per_plan");
   self->has_mixture = scores != SCORES_ONCE && adds_fresh_noise(traits);
   self->has_looks = self->has_mixture && scores == SCORES_INDEPENDENT && !cv_traits_repeats(traits);
@@ -297,6 +324,19 @@ static double score_of(const struct ppar_kl *self, uint32_t i, double token) {
   return fmin(fmax(cv_feedback_score(cv_local_feedback(&self->local, i), token), 0), 1);
 }
 
+/* The mean score of the last release. */
+static double noisy_mean(const struct ppar_kl *self, uint32_t i) {
+  double token = (double)self->evidence[i].sum / (double)CV_GRID / (double)self->ranking.arm[i].tokens;
+  return cv_feedback_score(cv_local_feedback(&self->local, i), token);
+}
+
+/* Further tokens in the arm's next release. */
+static uint32_t next_length(const struct ppar_kl *self, uint32_t i, double growth) {
+  uint64_t tokens = self->ranking.arm[i].tokens, n = self->evidence[i].releases + 1;
+  uint64_t fixed = is_fixed(self, n) ? fixed_length(self, n) : 0;
+  return fixed > tokens ? (uint32_t)(fixed - tokens) : grown(self, tokens, growth);
+}
+
 static void show(struct ppar_kl *self, uint32_t i) {
   const struct evidence *evidence = &self->evidence[i];
   struct cv_ranked *arm = &self->ranking.arm[i];
@@ -304,6 +344,8 @@ static void show(struct ppar_kl *self, uint32_t i) {
   arm->mean = (a + b) / 2;
   arm->radius = fabs(b - a) / 2 + 1e-15; /* rounding */
   arm->give = evidence->give / fabs(cv_local_feedback(&self->local, i).slope);
+  arm->noisy_mean = noisy_mean(self, i);
+  arm->next = next_length(self, i, LEAST_GROWTH);
 }
 
 /* Takes in new limits of the mean token, less what the allowed lies can do. An end that stays where it was keeps what a
@@ -335,7 +377,6 @@ static void apply(struct cv_policy *policy, const struct cv_release *release) {
   exclude(self, evidence->releases, &at, &low, &rest);
   narrow(evidence, (double)self->ranking.lies, &low, &rest);
   struct cv_feedback feedback = cv_local_feedback(&self->local, release->arm);
-  arm->noisy_mean = cv_feedback_score(feedback, at.sum / at.tokens);
   arm->share = 1 / at.tokens / fabs(feedback.slope);
   show(self, release->arm);
 }
@@ -391,10 +432,14 @@ static struct duel duel_of(const struct ppar_kl *self, const struct cv_ranking_b
 }
 
 static void want(struct ppar_kl *self, uint32_t i, double growth, struct cv_policy_step *step) {
-  uint64_t tokens = self->ranking.arm[i].tokens, n = self->evidence[i].releases + 1;
-  uint64_t fixed = is_fixed(self, n) ? fixed_length(self, n) : 0;
-  uint32_t more = fixed > tokens ? (uint32_t)(fixed - tokens) : grown(self, tokens, growth);
+  uint64_t left = cv_ranking_left(&self->ranking);
+  uint32_t more = next_length(self, i, growth), least = next_length(self, i, LEAST_GROWTH);
+  /* Rather a shorter release than none at all. */
+  if (self->ranking.parks && more > left && least <= left) {
+    more = (uint32_t)left;
+  }
   self->evidence[i].is_wanted = true;
+  self->ranking.asked += more;
   step->want[step->wants++] = (struct cv_want){.arm = i, .tokens = more};
 }
 
@@ -407,7 +452,8 @@ static struct duel widest(struct ppar_kl *self, const struct cv_ranking_bounds *
     best = cv_ranking_is_active(&self->ranking, i) ? fmax(best, estimate(self, i)) : best;
   }
   for (uint32_t i = 0; i < self->ranking.arms; i++) {
-    if (!cv_ranking_is_undecided(&self->ranking, i)) {
+    bool is_skipped = self->ranking.arm[i].is_hopeless && self->ranking.has_hope;
+    if (!cv_ranking_is_undecided(&self->ranking, i) || is_skipped) {
       continue;
     }
     struct duel duel = duel_of(self, bounds, best, i);
@@ -432,8 +478,12 @@ static void plan_duels(struct ppar_kl *self, struct cv_policy_step *step) {
   for (uint32_t n = 0; n < self->arms_per_plan && n < bounds.undecided; n++) {
     uint32_t looks_like[2];
     struct duel duel = widest(self, &bounds, looks_like);
+    if (duel.arm == NOBODY) { /* the rest is hopeless */
+      break;
+    }
     double growth = pow((duel.width + duel.other) / duel.gap, 2);
-    uint32_t pulled = holds_up(self, &duel, looks_like[duel.is_good]) ? duel.reference : duel.arm;
+    bool can_pull = !self->ranking.arm[duel.reference].is_exhausted;
+    uint32_t pulled = can_pull && holds_up(self, &duel, looks_like[duel.is_good]) ? duel.reference : duel.arm;
     self->evidence[duel.arm].is_tried = true;
     if (!self->evidence[pulled].is_wanted) {
       /* An infinite quotient, or none of two zeros, is a gap too small to see. */
@@ -445,11 +495,16 @@ static void plan_duels(struct ppar_kl *self, struct cv_policy_step *step) {
 /* The first release of every arm. False if all have one. */
 static bool plan_first(struct ppar_kl *self, struct cv_policy_step *step) {
   for (uint32_t i = 0; i < self->ranking.arms; i++) {
-    if (self->evidence[i].releases == 0) {
+    if (self->evidence[i].releases == 0 && !self->ranking.arm[i].is_exhausted) {
       want(self, i, MOST_GROWTH, step);
     }
   }
   return step->wants > 0;
+}
+
+static bool exhaust(struct cv_policy *policy, uint32_t i) {
+  cv_ranking_exhaust(&of(policy)->ranking, i);
+  return true;
 }
 
 static enum cv_err make_step(struct cv_policy *policy, uint64_t number, struct cv_policy_step *step) {
@@ -479,6 +534,7 @@ static void save(const struct cv_policy *policy, struct cv_buf *out) {
   const struct ppar_kl *self = (const struct ppar_kl *)policy;
   const struct cv_ranking *ranking = &self->ranking;
   cv_buf_put_u8(out, STATE_VERSION);
+  cv_buf_put_u64(out, ranking->asked);
   cv_buf_put_u32(out, ranking->rank_class);
   cv_buf_put_u32(out, ranking->arms);
   for (uint32_t i = 0; i < ranking->arms; i++) {
@@ -490,15 +546,18 @@ static void save(const struct cv_policy *policy, struct cv_buf *out) {
     cv_buf_put_f64(out, evidence->high);
     cv_buf_put_u32(out, ranking->arm[i].rank_class);
     cv_buf_put_u8(out, ranking->arm[i].below);
+    cv_ranking_save_parked(&ranking->arm[i], out);
   }
 }
 
 static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
   struct ppar_kl *self = of(policy);
   struct cv_ranking *ranking = &self->ranking;
-  if (cv_read_u8(in) != STATE_VERSION) {
+  uint8_t version = cv_read_u8(in);
+  if (version < 1 || version > STATE_VERSION) {
     return CV_ERR_VERSION;
   }
+  ranking->asked = version > 1 ? cv_read_u64(in) : 0;
   ranking->rank_class = cv_read_u32(in);
   if (cv_read_u32(in) != ranking->arms || ranking->rank_class < 1 || ranking->rank_class > ranking->arms) {
     return CV_ERR_DAMAGED;
@@ -513,11 +572,15 @@ static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
     evidence->high = cv_read_f64(in);
     arm->rank_class = cv_read_u32(in);
     arm->below = cv_read_u8(in) != 0;
+    if (version > 1) {
+      cv_ranking_load_parked(arm, in);
+    }
     bool is_interval = evidence->low >= 0 && evidence->low <= evidence->high && evidence->high <= 1;
     if (!is_interval || (evidence->releases > 0) != (arm->tokens > 0) || evidence->releases > arm->tokens ||
         arm->tokens >= TOKENS_END || !cv_ranking_is_plausible(ranking, arm)) {
       return CV_ERR_DAMAGED;
     }
+    ranking->asked += version > 1 ? 0 : arm->tokens;
     if (arm->tokens > 0) {
       show(self, i);
     }
@@ -527,6 +590,7 @@ static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
 
 const struct cv_policy_class cv_policy_ppar_kl = {
     .name = "ppar-kl",
+    .about = "the classes of the items, with a fraction of the tokens of ppar",
     .kind = CV_POLICY_RANKING,
     .once_key = "scores",
     .once_word = "without-replacement",
@@ -536,6 +600,7 @@ const struct cv_policy_class cv_policy_ppar_kl = {
     .create = create,
     .destroy = destroy,
     .apply = apply,
+    .exhaust = exhaust,
     .step = make_step,
     .standing = standing,
     .ranking = ranking,

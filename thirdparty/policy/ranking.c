@@ -3,6 +3,9 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "thirdparty/policy/parking.h"
 
 static const uint32_t NOBODY = UINT32_MAX;
 static const double INFINITE = (double)INFINITY;
@@ -14,7 +17,8 @@ enum cv_err cv_ranking_init(double alpha, bool by_leader, uint32_t arms, struct 
   made.arm = calloc(arms, sizeof(*made.arm));
   made.order = calloc(arms, sizeof(*made.order));
   made.low = calloc(arms, sizeof(*made.low));
-  if (made.arm == NULL || made.order == NULL || made.low == NULL) {
+  made.need = calloc(arms, sizeof(*made.need));
+  if (made.arm == NULL || made.order == NULL || made.low == NULL || made.need == NULL) {
     cv_ranking_fini(&made);
     return CV_ERR_NOMEM;
   }
@@ -26,14 +30,28 @@ void cv_ranking_fini(struct cv_ranking *self) {
   free(self->arm);
   free(self->order);
   free(self->low);
+  free(self->need);
+}
+
+const char *const cv_ranking_boundary_words[] = {"park", "feed", NULL};
+
+void cv_ranking_park_within(struct cv_ranking *self, const struct cv_spec *spec, double delta) {
+  const struct cv_param *boundary = cv_params_find(&spec->policy.params, "boundary");
+  self->parks = boundary != NULL && boundary->is_text && strcmp(boundary->text, "park") == 0;
+  self->limit = spec->tokens;
+  self->doubt = 1 / sqrt(2 * log(4 * (double)self->arms / delta));
+}
+
+uint64_t cv_ranking_left(const struct cv_ranking *self) {
+  return self->asked < self->limit ? self->limit - self->asked : 0;
 }
 
 static bool is_active(const struct cv_ranking *self, const struct cv_ranked *arm) {
-  return !arm->below && (arm->rank_class == 0 || arm->rank_class == self->rank_class);
+  return !arm->below && arm->held == CV_HELD_NO && (arm->rank_class == 0 || arm->rank_class == self->rank_class);
 }
 
 static bool is_undecided(const struct cv_ranked *arm) {
-  return !arm->below && arm->rank_class == 0;
+  return !arm->below && arm->held == CV_HELD_NO && arm->rank_class == 0;
 }
 
 bool cv_ranking_is_active(const struct cv_ranking *self, uint32_t i) {
@@ -147,6 +165,14 @@ static void count_settlement(struct cv_ranking *self, uint32_t i, uint32_t leade
   }
   arm->lies = least(lies, self->above);
   self->here = least(self->here, lies);
+}
+
+void cv_ranking_count_parking(struct cv_ranking *self, uint32_t i, uint32_t better) {
+  if (self->counts_lies) {
+    const struct cv_ranked *arm = &self->arm[i], *other = &self->arm[better];
+    self->here =
+        least(self->here, borne(self, low_of(other) - high_of(arm), other->noisy_mean - arm->noisy_mean, arm, other));
+  }
 }
 
 static void next_class(struct cv_ranking *self) {
@@ -359,10 +385,8 @@ static bool fall(struct cv_ranking *self, struct cv_policy_step *step) {
   return false;
 }
 
-bool cv_ranking_decide(struct cv_ranking *self, struct cv_policy_step *step) {
-  for (uint32_t i = 0; i < self->arms; i++) {
-    self->arm[i].removal = 0;
-  }
+/* Decides all that the present means and radii decide. True if the ranking is finished. */
+static bool decide_all(struct cv_ranking *self, struct cv_policy_step *step) {
   bool has_passed = false;
   /* A pass that decides all of S opens the next class. By leader, new releases come first; by interval it goes on, from
    * its second class with fall(). */
@@ -384,19 +408,61 @@ bool cv_ranking_decide(struct cv_ranking *self, struct cv_policy_step *step) {
   return false;
 }
 
+void cv_ranking_exhaust(struct cv_ranking *self, uint32_t i) {
+  CV_REQUIRE(i < self->arms);
+  self->arm[i].is_exhausted = true;
+}
+
+bool cv_ranking_decide(struct cv_ranking *self, struct cv_policy_step *step) {
+  for (uint32_t i = 0; i < self->arms; i++) {
+    self->arm[i].removal = 0;
+  }
+  bool is_finished = decide_all(self, step);
+  while (!is_finished && cv_parking_park(self)) {
+    is_finished = decide_all(self, step);
+  }
+  return is_finished;
+}
+
 void cv_ranking_standing(const struct cv_ranking *self, uint32_t i, struct cv_standing *ret) {
   CV_REQUIRE(i < self->arms);
   const struct cv_ranked *arm = &self->arm[i];
   bool is_known = arm->tokens > 0;
   *ret = (struct cv_standing){.arm = i,
-                              .rank_class = arm->rank_class,
+                              .rank_class = arm->held == CV_HELD_NO ? arm->rank_class : arm->held_class,
+                              .rank_last = arm->held == CV_HELD_NO ? 0 : arm->held_last,
+                              .held = arm->held,
                               .tokens = arm->tokens,
                               .mean = is_known ? arm->mean : 0.5,
                               .radius = is_known ? arm->radius : 0.5,
                               .noise = is_known ? arm->noise : 0};
 }
 
+void cv_ranking_save_parked(const struct cv_ranked *arm, struct cv_buf *out) {
+  cv_buf_put_u8(out, arm->is_exhausted);
+  cv_buf_put_u8(out, (uint8_t)arm->held);
+  cv_buf_put_u32(out, arm->held_class);
+  cv_buf_put_u32(out, arm->held_last);
+}
+
+void cv_ranking_load_parked(struct cv_ranked *arm, struct cv_reader *in) {
+  arm->is_exhausted = cv_read_u8(in) != 0;
+  arm->held = (enum cv_held)cv_read_u8(in);
+  arm->held_class = cv_read_u32(in);
+  arm->held_last = cv_read_u32(in);
+  arm->held_need = (double)NAN;
+}
+
+static bool is_parking_plausible(const struct cv_ranking *self, const struct cv_ranked *arm) {
+  if (arm->held == CV_HELD_NO) {
+    return arm->held_class == 0 && arm->held_last == 0;
+  }
+  return (unsigned)arm->held < CV_HELD_COUNT && arm->rank_class == 0 && !arm->below && arm->held_class >= 1 &&
+         arm->held_class <= self->rank_class && arm->held_last >= arm->held_class && arm->held_last <= self->arms &&
+         (arm->held != CV_HELD_USED_UP || arm->is_exhausted) && (arm->held != CV_HELD_BOUNDARY || arm->tokens > 0);
+}
+
 bool cv_ranking_is_plausible(const struct cv_ranking *self, const struct cv_ranked *arm) {
-  return isfinite(arm->mean) && isfinite(arm->radius) && arm->radius >= 0 && arm->rank_class <= self->rank_class &&
-         !(arm->below && arm->rank_class != 0);
+  return is_parking_plausible(self, arm) && isfinite(arm->mean) && isfinite(arm->radius) && arm->radius >= 0 &&
+         arm->rank_class <= self->rank_class && !(arm->below && arm->rank_class != 0);
 }

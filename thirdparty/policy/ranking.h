@@ -42,25 +42,32 @@
 
 #include "thirdparty/policy/policy.h"
 
-/* An arm. The policy sets `tokens`, `mean` and `radius` at each release, and for the count of lies the three after
- * `removal`. */
+/* An arm. The policy sets `tokens`, `mean`, `radius`, `noisy_mean` and `next` at each release, and for the count of lies
+ * also `give` and `share`. */
 struct cv_ranked {
   uint64_t tokens; /* of the last release; 0: none yet */
   double mean, radius;
   double noise;        /* the part of the radius that noise makes; NAN: not known, as after `load` */
   uint32_t rank_class; /* settled there; 0 = undecided */
   bool below;          /* undecided and removed from the present class */
-  uint32_t removal;    /* 1 + index of its removal among the decisions of the present step; 0 = none */
-  double give;         /* how far one false token can move an end of the interval */
-  double noisy_mean;   /* of the last release; `mean` is the middle of the interval */
-  double share;        /* how far one false token can move it */
+  bool is_exhausted;   /* there are no further tokens of it */
+  bool is_hopeless;    /* scratch of a step: undecided, and the tokens that are left do not suffice for it */
+  enum cv_held held;   /* parked: undecided, out of S, never asked for again */
+  uint32_t held_class; /* parked in this class: in it or below, up to held_last */
+  uint32_t held_last;
+  double held_need;  /* further tokens that would have decided it, about; not stored: NAN after `load` */
+  uint32_t removal;  /* 1 + index of its removal among the decisions of the present step; 0 = none */
+  double give;       /* how far one false token can move an end of the interval */
+  double noisy_mean; /* of the last release; `mean` is the middle of the interval. Also after `load` */
+  double share;      /* how far one false token can move it */
+  uint64_t next;     /* the fewest tokens of its next release */
   struct cv_policy_lies lies;
 };
 
 /* The parameter of every ranking policy: so many false tokens do not turn a class. The policy widens each interval by
  * as many times what one of them can do to it. */
 #define CV_LIES_RULE \
-  { .key = "lies", .low = 0, .high = 1e12, .whole = true, .fallback = 0 }
+  { .key = "lies", .low = 0, .high = 1e12, .whole = true, .fallback = 0, .help = "false tokens that turn no class" }
 
 struct cv_ranking {
   double alpha;
@@ -71,10 +78,30 @@ struct cv_ranking {
   uint64_t lies; /* false tokens that the radii allow for, set by the policy */
   bool counts_lies;
   struct cv_policy_lies above, here; /* the least of the decisions of the classes above l, and so far of class l */
+  /* What decides about parking (parking.h): whether arms on boundaries are parked, the token limit, the tokens of all
+   * plans so far, and a standard deviation of an estimate in half widths. */
+  bool parks;
+  uint64_t limit, asked;
+  double doubt;
+  bool has_hope; /* scratch of a step: there are undecided arms that are not hopeless */
+  double *need;  /* scratch: tokens that decide an arm */
   /* Scratch of a step: arms sorted by upper bound, and the highest lower bound from each index on. */
   uint32_t *order;
   double *low;
 };
+
+/* The parameter of both ranking policies: whether arms on a boundary are parked. Campaigns of older versions do not
+ * have it, and do not park. */
+extern const char *const cv_ranking_boundary_words[];
+#define CV_BOUNDARY_RULE                                                                     \
+  {                                                                                          \
+    .key = "boundary", .choices = cv_ranking_boundary_words, .fallback_text = "park",        \
+    .help = "an item that the token limit cannot decide: park ends its pulls, feed does not" \
+  }
+/* Sets what decides about parking, from a campaign whose error probability is `delta`. */
+void cv_ranking_park_within(struct cv_ranking *self, const struct cv_spec *spec, double delta);
+/* The tokens that are left of the limit. */
+uint64_t cv_ranking_left(const struct cv_ranking *self);
 
 /* The bounds over S that arms are compared with. */
 struct cv_ranking_bounds {
@@ -96,6 +123,9 @@ bool cv_ranking_is_active(const struct cv_ranking *self, uint32_t i);
 bool cv_ranking_is_undecided(const struct cv_ranking *self, uint32_t i);
 struct cv_ranking_bounds cv_ranking_bounds_of(const struct cv_ranking *self);
 
+/* From now on there are no tokens of arm i. If it is undecided after the next decisions, it is parked. */
+void cv_ranking_exhaust(struct cv_ranking *self, uint32_t i);
+
 /* Decides all that the present means and radii decide, and opens classes. Adds at most two decisions an arm to the
  * step, which must have room. True if the ranking is finished. */
 bool cv_ranking_decide(struct cv_ranking *self, struct cv_policy_step *step);
@@ -103,6 +133,11 @@ bool cv_ranking_decide(struct cv_ranking *self, struct cv_policy_step *step);
 void cv_ranking_standing(const struct cv_ranking *self, uint32_t i, struct cv_standing *ret);
 /* Counts lies from now on; before the first release. A stored state does not hold the counts. */
 void cv_ranking_count_lies(struct cv_ranking *self);
+/* For parking.c: arm i is parked because arm `better` is surely no worse, which lies can turn. */
+void cv_ranking_count_parking(struct cv_ranking *self, uint32_t i, uint32_t better);
+/* Saves what is known of the parking of an arm, and loads it; a loaded arm must be checked by is_plausible(). */
+void cv_ranking_save_parked(const struct cv_ranked *arm, struct cv_buf *out);
+void cv_ranking_load_parked(struct cv_ranked *arm, struct cv_reader *in);
 /* For `load`: whether the class of a stored arm can be. */
 bool cv_ranking_is_plausible(const struct cv_ranking *self, const struct cv_ranked *arm);
 

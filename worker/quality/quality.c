@@ -66,16 +66,20 @@ enum cv_err cv_quality_new(const struct cv_quality_model *model, const struct cv
 }
 
 /* Draws one key per arm, from place UINT64_MAX, which no token uses. */
+void cv_quality_reorder(struct cv_quality *quality, uint64_t seed) {
+  for (uint32_t arm = 0; arm < quality->arms && quality->key != NULL; arm++) {
+    struct cv_rng_seeded rng;
+    cv_rng_seeded_init(&rng, seed, CV_RNG_ROWS, arm, UINT64_MAX);
+    quality->key[arm] = cv_rng_u64(&rng.rng);
+  }
+}
+
 static enum cv_err make_keys(struct cv_quality *quality) {
   quality->key = calloc(quality->arms > 0 ? quality->arms : 1, sizeof(*quality->key));
   if (quality->key == NULL) {
     return CV_ERR_NOMEM;
   }
-  for (uint32_t arm = 0; arm < quality->arms; arm++) {
-    struct cv_rng_seeded rng;
-    cv_rng_seeded_init(&rng, quality->seed, CV_RNG_ROWS, arm, UINT64_MAX);
-    quality->key[arm] = cv_rng_u64(&rng.rng);
-  }
+  cv_quality_reorder(quality, quality->seed);
   return CV_OK;
 }
 
@@ -115,6 +119,10 @@ enum cv_err cv_quality_new_adversary(const struct cv_adversary *adversary, struc
   *quality = (struct cv_quality){.adversary = *adversary, .arms = adversary->arms};
   *ret = quality;
   return CV_OK;
+}
+
+const struct cv_rows *cv_quality_drawn_rows(const struct cv_quality *quality) {
+  return quality->rows.value != NULL && quality->key == NULL ? &quality->rows : NULL;
 }
 
 const struct cv_adversary *cv_quality_adversary(const struct cv_quality *quality) {

@@ -60,6 +60,9 @@ CV_MUST_USE enum cv_err cv_quality_new_rows(struct cv_rows *rows, bool replaceme
 CV_MUST_USE enum cv_err cv_quality_new_adversary(const struct cv_adversary *adversary, struct cv_quality **ret,
                                                  struct cv_why *why);
 void cv_quality_free(struct cv_quality *quality);
+/* Gives the rows of a data set that are used once each the order of another seed; nothing for any other source. For an
+ * owner that shares the source with nobody. */
+void cv_quality_reorder(struct cv_quality *quality, uint64_t seed);
 
 /*
  * Sets the score of one token, in grid units, 0 .. CV_GRID; arm < arms. An adversary uses `round` and `switched`, every
@@ -87,6 +90,9 @@ CV_MUST_USE enum cv_err cv_quality_row(const struct cv_quality *quality, uint32_
 const struct cv_quality_model *cv_quality_law(const struct cv_quality *quality, uint32_t arm,
                                               struct cv_quality_item *ret_item);
 bool cv_quality_draw(const struct cv_quality *quality, uint32_t arm, struct cv_rng *rng, int64_t *ret_score);
+
+/* The rows of a data set with replacement, whose scores are independent; NULL for any other source. */
+const struct cv_rows *cv_quality_drawn_rows(const struct cv_quality *quality);
 
 /* The adversary, or NULL. */
 const struct cv_adversary *cv_quality_adversary(const struct cv_quality *quality);

@@ -9,7 +9,7 @@ import subprocess
 from urllib.parse import urlencode, urlsplit
 
 from client.requester import spec
-from client.worker import GRID
+from crowdveil.wire import GRID
 from harness.daemon import PROGRAMS, write_config
 
 NAMES = ("Roma", "Golden Wok", "the <b>Grill</b> & more")

@@ -409,14 +409,14 @@ static inline void on_rank(struct world *world, const struct cv_rank_frame *fram
   }
   for (size_t i = 0; i < frame->recorded; i++) {
     assert_int_equal(frame->record[i].plan.number, ++party->plans);
-    cv_chain_plan(&party->plans_hash, &frame->record[i].plan, cv_sha256);
+    assert_int_equal(cv_chain_plan(&party->plans_hash, &frame->record[i].plan, cv_sha256), CV_OK);
   }
   for (size_t i = 0; i < frame->accepted; i++) {
     if (frame->accept[i].number == party->plans + 1) {
       struct cv_want want[ARMS];
       uint32_t wants = wants_of(++party->plans, want);
       const struct cv_plan plan = {.number = party->plans, .wants = wants, .want = want};
-      cv_chain_plan(&party->plans_hash, &plan, cv_sha256);
+      assert_int_equal(cv_chain_plan(&party->plans_hash, &plan, cv_sha256), CV_OK);
     }
   }
   for (size_t i = 0; i < frame->releases; i++) {

@@ -129,8 +129,9 @@ static void test_a_ranking_without_alpha_has_no_accuracy(void **state) {
   const struct cv_lab_measure *measure = cv_lab_measure_find("campaign");
   for (size_t i = 0; measure->metrics[i] != NULL; i++) {
     bool needs_classes = strncmp(measure->metrics[i], "accuracy", 8) == 0 ||
-                         strcmp(measure->metrics[i], "misplaced") == 0 || strcmp(measure->metrics[i], "correct") == 0 ||
-                         strncmp(measure->metrics[i], "over-", 5) == 0 || strncmp(measure->metrics[i], "lies-", 5) == 0;
+                         strcmp(measure->metrics[i], "misplaced") == 0 || strcmp(measure->metrics[i], "parked") == 0 ||
+                         strcmp(measure->metrics[i], "correct") == 0 || strncmp(measure->metrics[i], "over-", 5) == 0 ||
+                         strncmp(measure->metrics[i], "lies-", 5) == 0;
     bool is_loss = strncmp(measure->metrics[i], "re", 2) == 0;
     assert_int_equal(measure->has(&plain, i), !needs_classes && !is_loss);
     assert_int_equal(measure->has(cv_policy_find("ppar"), i), !is_loss);
@@ -279,10 +280,12 @@ static void run_piece(const char *text, double *ret_values) {
 }
 
 /* Class 3 is a alone: it is .2001 below c, too close to the segmentation point .4 for 200,000 tokens. */
-#define HALF_RANKED                                                                                       \
+#define RANKED(boundary)                                                                                  \
   "campaign: one\nitems: {list: [{name: a, mean: 0.3999}, {name: b, mean: 0.9}, {name: c, mean: 0.6}]}\n" \
-  "policy: {name: ppar, alpha: 0.2, tokens_per_round: 2000}\nprivacy: {mechanism: hybrid, epsilon: 1}\n"  \
-  "limits: {tokens: 200000}\nexperiment:\n"
+  "policy: {name: ppar, alpha: 0.2, tokens_per_round: 2000, boundary: " boundary                          \
+  "}\n"                                                                                                   \
+  "privacy: {mechanism: hybrid, epsilon: 1}\nlimits: {tokens: 200000}\nexperiment:\n"
+#define HALF_RANKED RANKED("feed")
 
 static void test_classes_are_judged_one_by_one(void **state) {
   double value[7];
@@ -302,6 +305,14 @@ static void test_the_least_class_and_the_whole_ranking(void **state) {
             "experiment:\n  metrics: [accuracy-least, correct, accuracy]\n",
             value);
   assert_true(value[0] == 1 && value[1] == 1 && value[2] == 1);
+}
+
+/* a is in class 2 or 3: that is told, it is no misplaced item, and the run ends by itself. */
+static void test_an_item_on_a_boundary_is_parked(void **state) {
+  double value[6];
+  run_piece(RANKED("park") "  metrics: [parked, undecided, misplaced, correct, capped, pulls]\n", value);
+  assert_true(value[0] == 1 && value[1] == 1 && value[2] == 0 && value[3] == 0 && value[4] == 0);
+  assert_true(value[5] < 150000);
 }
 
 static void test_a_run_is_capped_or_its_policy_is_done(void **state) {
@@ -409,6 +420,7 @@ int main(void) {
       cmocka_unit_test(test_classes_are_judged_one_by_one),
       cmocka_unit_test(test_the_least_class_and_the_whole_ranking),
       cmocka_unit_test(test_what_is_proved_about_ppar),
+      cmocka_unit_test(test_an_item_on_a_boundary_is_parked),
       cmocka_unit_test(test_a_run_is_capped_or_its_policy_is_done),
       cmocka_unit_test(test_a_bandit_of_few_rounds_ends_with_them),
       cmocka_unit_test(test_rounds_that_are_refused),

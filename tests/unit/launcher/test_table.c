@@ -79,7 +79,7 @@ static void test_accuracy_possible_classes(void **state) {
 /* ---- a whole outcome ---- */
 
 static const double means[] = {0.5, 0.97, 0.05, 1.0};
-static const struct cv_label names[] = {{"rye"}, {"Grünkern"}, {"oat"}, {"spelt"}};
+static const char *const names[] = {"rye", "Grünkern", "oat", "spelt"};
 
 /* Arm 1 is found where it does not belong, arm 2 is undecided. */
 static void make(struct cv_outcome *outcome, bool with_truth) {
@@ -152,7 +152,9 @@ static void test_print(void **state) {
   struct cv_outcome outcome;
   make(&outcome, true);
   char *text = printed(&outcome);
-  assert_non_null(strstr(text, "ended       token limit, 1 of 4 items undecided\n"));
+  assert_int_equal(strncmp(text, "3 of 4 items decided, 1 undecided\n", 34), 0); /* before all else */
+  assert_non_null(strstr(text, "ended       token limit, 3 of 4 items decided, 1 undecided\n"));
+  assert_non_null(strstr(text, "accuracy    0.6667: 2 of 3 decided items are in their true class\n"));
   assert_non_null(strstr(text, "undecided   oat\n"));
   assert_non_null(strstr(text, "epsilon     0.125 of 0.25 spent on each token\n"));
   assert_non_null(strstr(text, "tokens      1,234,567 of 5,000,000\n"));
@@ -162,6 +164,43 @@ static void test_print(void **state) {
   assert_int_equal(column_of(text, "Grünkern", "miss"), column_of(text, "spelt", "hit"));
   assert_int_equal(column_of(text, "rye", "hit"), column_of(text, "oat  ", "undecided"));
   free(text);
+  cv_outcome_fini(&outcome);
+}
+
+/* Means in the unit of the data file, too: 0.51 of 1 to 5 stars is 3.04. */
+static void test_the_unit_of_a_data_file(void **state) {
+  struct cv_outcome outcome;
+  struct cv_prepared file = {.file.items = {.source = CV_SOURCE_CSV, .csv = {.score_column = "stars"}},
+                             .source.scale = {.low = 1, .high = 5}};
+  make(&outcome, true);
+  outcome.unit = cv_unit_of(&file);
+  char *text = printed(&outcome);
+  assert_non_null(strstr(text, "3.0400 ± 0.1600"));
+  assert_non_null(strstr(text, "5.0040 ± 0.1200"));
+  assert_int_equal(column_of(text, "class", "stars"), column_of(text, "rye", "3.0400"));
+  assert_int_equal(column_of(text, "Grünkern", "miss"), column_of(text, "spelt", "hit"));
+  free(text);
+  json_t *unit = cv_unit_json(&outcome.unit, outcome.name, outcome.standing, outcome.arms);
+  assert_string_equal(json_string_value(json_object_get(unit, "score")), "stars");
+  assert_true(json_is_false(json_object_get(unit, "named")));
+  json_t *rye = json_object_get(json_object_get(unit, "items"), "rye");
+  assert_near(json_real_value(json_object_get(rye, "mean")), 3.04, 1e-9);
+  assert_near(json_real_value(json_object_get(rye, "radius")), 0.16, 1e-9);
+  assert_true(json_is_null(json_object_get(json_object_get(unit, "items"), "oat")));
+  json_decref(unit);
+  /* as far apart as doubles can be: no infinity, and no comma after a number that nobody can read */
+  file.source.scale = (struct cv_data_scale){.low = -1e308, .high = 1e308};
+  outcome.unit = cv_unit_of(&file);
+  text = printed(&outcome);
+  assert_non_null(strstr(text, "2e+306 ± 8e+306"));
+  free(text);
+  /* a scale from 0 to 1 is the campaign's own */
+  file.source.scale = (struct cv_data_scale){.low = 0, .high = 1};
+  assert_null(cv_unit_of(&file).name);
+  assert_null(cv_unit_of(NULL).name);
+  file.file.items.source = CV_SOURCE_GIVEN;
+  file.source.scale = (struct cv_data_scale){0};
+  assert_null(cv_unit_of(&file).name);
   cv_outcome_fini(&outcome);
 }
 
@@ -250,7 +289,7 @@ static void test_outcome_of_a_strange_broker(void **state) {
   struct cv_outcome outcome;
   assert_int_equal(cv_outcome_init(&outcome, &finished, &nothing), CV_OK);
   assert_int_equal(cv_outcome_undecided(&outcome), 1);
-  assert_string_equal(outcome.name[1].text, "arm 2");
+  assert_string_equal(outcome.name[1], "arm 2");
   char *text = printed(&outcome);
   assert_non_null(strstr(text, "undecided   arm 1\n"));
   free(text);
@@ -296,7 +335,11 @@ static void test_json(void **state) {
   assert_json(result, "classes", "[[\"spelt\"],[\"Grünkern\",\"rye\"]]");
   assert_json(result, "undecided", "[\"oat\"]");
   assert_json(result, "truth", "[[\"spelt\",\"Grünkern\"],[\"rye\"],[\"oat\"]]");
-  assert_json(result, "accuracy", "0.85"); /* (1/2 + 1 + 0 + 7) / 10 */
+  assert_json(result, "accuracy", "0.666667"); /* 2 of the 3 that are decided */
+  assert_json(result, "decided", "3");
+  assert_json(result, "ended", "\"token limit\"");
+  assert_json(result, "parked", "[]");
+  assert_json(result, "next", "null");
   assert_json(result, "item_tokens", "{\"spelt\":12000,\"Grünkern\":6000,\"rye\":6000,\"oat\":0}");
   assert_json(result, "tokens", "1234567");
   assert_json(result, "rounds", "9");
@@ -305,7 +348,7 @@ static void test_json(void **state) {
   assert_json(result, "tokens_per_second", "617284.0");
   assert_json(result, "over_sum_bound", "null"); /* no file says how the scores were drawn */
   assert_json(result, "lies", "null");           /* without an export */
-  assert_int_equal(json_object_size(result), 15);
+  assert_int_equal(json_object_size(result), 20);
   json_decref(result);
   cv_outcome_fini(&outcome);
 }
@@ -328,6 +371,91 @@ static void test_exit_status(void **state) {
   }
 }
 
+/* ---- items without a class ---- */
+
+/* Two parked ones, and an undecided one with a release; the true class of rye is as low as parked items leave it. */
+static void make_parked(struct cv_outcome *outcome, uint32_t decided) {
+  struct cv_spec spec = {.epsilon_micro = 250000};
+  struct cv_standing standing[] = {
+      {.arm = 0, .rank_class = decided > 0 ? 1 : 0, .tokens = 100, .mean = 0.9, .radius = 0.1},
+      {.arm = 1, .rank_class = 1, .rank_last = 2, .held = CV_HELD_BOUNDARY, .tokens = 100, .mean = 0.8, .radius = 0.1},
+      {.arm = 2, .rank_class = 2, .rank_last = 4, .held = CV_HELD_USED_UP, .tokens = 100, .mean = 0.4, .radius = 0.1},
+      {.arm = 3, .rank_class = 0, .tokens = 100, .mean = 0.45, .radius = 0.1},
+  };
+  static const double mean[] = {0.9, 0.79, 0.4, 0.45};
+  const struct cv_finished finished = {
+      .progress = {.name = "bread", .arms = 4, .end = CV_END_COMPLETE}, .standings = 4, .standing = standing};
+  const struct cv_outcome_known known = {.spec = &spec, .name = names, .mean = mean};
+  assert_int_equal(cv_params_set_number(&spec.policy.params, "alpha", 0.1), CV_OK);
+  assert_int_equal(cv_outcome_init(outcome, &finished, &known), CV_OK);
+}
+
+static void test_parked_items_are_named_with_their_classes(void **state) {
+  struct cv_outcome outcome;
+  make_parked(&outcome, 1);
+  char *text = printed(&outcome);
+  static const char lead[] = "1 of 4 items decided, 1 undecided, 1 on a boundary, 1 used up\n";
+  assert_int_equal(strncmp(text, lead, strlen(lead)), 0);
+  assert_non_null(
+      strstr(text, "boundary    Grünkern (class 1 or 2)\nused up     oat (class 2 to 4)\nundecided   spelt\n"));
+  assert_non_null(strstr(text, "\n1 or 2  Grünkern "));
+  assert_non_null(strstr(text, "\n2 to 4  oat "));
+  assert_int_equal(column_of(text, "1 or 2  Grünkern", "Grünkern"), column_of(text, "     1  rye", "rye"));
+  assert_non_null(strstr(text, "accuracy    1.0000: 1 of 1 decided items are in their true class\n"));
+  /* The rest, best first: the order in which they are likely to be. */
+  const char *rest = strstr(text, "best effort, not covered by delta");
+  assert_non_null(rest);
+  assert_true(strstr(rest, "Grünkern") < strstr(rest, "spelt") && strstr(rest, "spelt") < strstr(rest, "oat"));
+  free(text);
+  json_t *result = cv_result_json(&outcome, "ppar");
+  assert_json(result, "undecided", "[\"Grünkern\",\"oat\",\"spelt\"]");
+  assert_json(result, "parked",
+              "[{\"name\":\"Grünkern\",\"class\":1,\"class_last\":2,\"held\":\"boundary\"},"
+              "{\"name\":\"oat\",\"class\":2,\"class_last\":4,\"held\":\"used up\"}]");
+  assert_json(result, "accuracy", "1.0");
+  assert_int_equal(json_array_size(json_object_get(result, "best_effort")), 3);
+  json_decref(result);
+  cv_outcome_fini(&outcome);
+}
+
+static void test_nothing_decided_has_no_accuracy(void **state) {
+  struct cv_outcome outcome;
+  make_parked(&outcome, 0);
+  char *text = printed(&outcome);
+  assert_int_equal(strncmp(text, "0 of 4 items decided", 20), 0);
+  assert_null(strstr(text, "accuracy"));
+  free(text);
+  json_t *result = cv_result_json(&outcome, "ppar");
+  assert_json(result, "accuracy", "null");
+  json_decref(result);
+  cv_outcome_fini(&outcome);
+}
+
+/* By the releases: 100 tokens of .8 and of .7 without noise, 900 of .7 with much; what needs least comes next. */
+static void test_neighbours_are_swapped_with_the_normal_probability(void **state) {
+  struct cv_release release[] = {
+      {.number = 1, .arm = 1, .tokens = 100, .noisy_sum = INT64_C(80) << 20},
+      {.number = 2, .arm = 0, .tokens = 100, .noisy_sum = INT64_C(70) << 20},
+      {.number = 3, .arm = 2, .tokens = 900, .noisy_sum = INT64_C(495) << 20, .noise = {1, {{100, 2}}}}};
+  struct cv_export export = {.spec = {.arms = 3, .epsilon_micro = 1000000}, .release = release, .releases = 3};
+  (void)snprintf(export.spec.privatizer.name, sizeof(export.spec.privatizer.name), "none");
+  struct cv_standing standing[3];
+  for (uint32_t i = 0; i < 3; i++) {
+    standing[i] = (struct cv_standing){.arm = i, .tokens = release[i].tokens, .mean = 0.5, .radius = 0.5};
+  }
+  static const double need[] = {5000, 70, (double)NAN};
+  struct cv_rest rest;
+  assert_int_equal(cv_rest_of(standing, 3, &export, need, &rest), CV_OK);
+  assert_int_equal(rest.items, 3);
+  assert_true(rest.item[0].arm == 1 && rest.item[1].arm == 0 && rest.item[2].arm == 2);
+  assert_near(rest.item[0].deviation, 0.04, 0.001);                             /* sqrt(.8 .2 / 100) */
+  assert_near(rest.item[0].swapped, 0.5 * erfc(0.1 / 0.0608 / sqrt(2)), 0.003); /* sqrt(.04^2 + .0458^2) */
+  assert_near(rest.item[2].deviation, sqrt(900 * 0.2475 + 4 * 10000) / 900, 0.001);
+  assert_true(isnan(rest.item[2].swapped));
+  assert_int_equal(rest.next, 0);
+  cv_rest_fini(&rest);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_accuracy_all_right),
@@ -337,6 +465,7 @@ int main(void) {
       cmocka_unit_test(test_accuracy_possible_classes),
       cmocka_unit_test(test_outcome_in_order),
       cmocka_unit_test(test_print),
+      cmocka_unit_test(test_the_unit_of_a_data_file),
       cmocka_unit_test(test_print_without_truth),
       cmocka_unit_test(test_print_of_the_bounds),
       cmocka_unit_test(test_print_of_lies),
@@ -345,6 +474,9 @@ int main(void) {
       cmocka_unit_test(test_json),
       cmocka_unit_test(test_json_without_truth),
       cmocka_unit_test(test_exit_status),
+      cmocka_unit_test(test_parked_items_are_named_with_their_classes),
+      cmocka_unit_test(test_nothing_decided_has_no_accuracy),
+      cmocka_unit_test(test_neighbours_are_swapped_with_the_normal_probability),
   };
   return cmocka_run_group_tests_name("launcher_table", tests, NULL, NULL);
 }

@@ -23,7 +23,8 @@ struct bench {
 };
 
 static void bench_init(struct bench *b, uint32_t arms, double alpha, const char *radius, const char *settled) {
-  *b = (struct bench){.spec = {.arms = arms, .epsilon_micro = 250000, .tokens_per_worker = 1, .tokens = 1}};
+  *b = (struct bench){
+      .spec = {.arms = arms, .epsilon_micro = 250000, .tokens_per_worker = 1, .tokens = UINT64_C(1) << 40}};
   (void)snprintf(b->spec.policy.name, sizeof(b->spec.policy.name), "ppar");
   (void)snprintf(b->spec.privatizer.name, sizeof(b->spec.privatizer.name), "none");
   struct cv_params *params = &b->spec.policy.params;
@@ -520,7 +521,7 @@ static void a_damaged_state_is_refused(void **state) {
     struct cv_reader reader = cv_reader_over(saved.data, cut);
     assert_int_not_equal(cv_policy_load(b.policy, &reader), CV_OK);
   }
-  saved.data[1] = 200; /* a class beyond the number of arms */
+  saved.data[9] = 200; /* a class beyond the number of arms */
   struct cv_reader reader = cv_reader_over(saved.data, saved.len);
   assert_int_not_equal(cv_policy_load(b.policy, &reader), CV_OK);
   cv_buf_fini(&saved);
