@@ -60,7 +60,8 @@ static uint32_t take_place(const struct cv_broker *broker, const struct cv_broke
   return arm;
 }
 
-static enum cv_err tell_terms(struct cv_broker_workers *workers, const struct cv_broker_campaign *campaign) {
+static enum cv_err tell_terms(const struct cv_broker *broker, struct cv_broker_workers *workers,
+                              const struct cv_broker_campaign *campaign) {
   /* Sent once per connection and campaign, before its first assignment. */
   struct cv_broker_outbox *out = &workers->gather;
   struct cv_terms *terms = CV_ARRAY_PUSH(out->frame.campaign, out->frame.campaigns, out->campaigns_cap);
@@ -75,6 +76,7 @@ static enum cv_err tell_terms(struct cv_broker_workers *workers, const struct cv
       .tokens_per_worker = campaign->spec.tokens_per_worker,
       .arms = cv_broker_gold_items(&campaign->gold),
       .pairs = campaign->spec.pairs,
+      .lease_ms = broker->config.limits.lease_ms,
   };
   memcpy(terms->name, campaign->spec.name, sizeof(terms->name));
   memcpy(terms->requester, campaign->requester, sizeof(terms->requester));
@@ -257,7 +259,7 @@ static enum cv_err try_campaign(struct cv_broker *broker, struct cv_broker_conn 
     return CV_OK;
   }
   if (!dealing->told) {
-    CV_TRY(tell_terms(workers, campaign));
+    CV_TRY(tell_terms(broker, workers, campaign));
     dealing->told = true;
     broker->said = true;
   }

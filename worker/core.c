@@ -5,12 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/campaign.h"
+#include "worker/asked.h"
 #include "worker/consider.h"
-#include "worker/line.h"
-#include "worker/outbox.h"
-#include "worker/pending.h"
-#include "worker/reasons.h"
+#include "worker/state.h"
 
 enum {
   CONCURRENCY_MAX = 8192,
@@ -19,35 +16,6 @@ enum {
   LATE_ACKS_MS = 2000, /* time for late acknowledgements after Done */
 };
 #define WORKERS_MAX (UINT64_C(1) << 28)
-
-struct cv_worker {
-  struct cv_worker_config config;
-  uint64_t next;          /* first worker that has not arrived yet */
-  struct cv_line waiting; /* workers that arrived and have no assignment */
-  struct cv_line again;   /* workers that arrive again as soon as there is room */
-  struct cv_line resting; /* workers in backoff, by due time */
-  uint32_t *given;        /* per worker: scores sent, or CV_GIVEN_NEVER */
-  uint32_t *wish;         /* with a stock, per worker: the arm that it arrived for */
-  uint8_t *here;          /* per worker: waiting, resting, about to arrive, or without acknowledgement */
-  uint64_t probe, probed_ms;
-  bool probing; /* the only waiting worker is a probe */
-  struct cv_pendings pendings;
-  struct cv_worker_campaigns campaigns;
-  bool open, hello_due, greeted;
-  bool due;         /* an event or a tick came since the last flush */
-  bool failed;      /* memory ran out: no further work */
-  bool limit_noted; /* the first assignment beyond accept.tokens is logged, later ones are not */
-  bool spent_due;   /* rows were given since the stock was searched for arms without rows */
-  uint64_t spent_ms;
-  uint32_t *spent;  /* with a stock: room for the arms of a Decline; owned */
-  bool *met;        /* per work: an accepted requester's campaign with its name was opened */
-  uint64_t late_ms; /* end of the wait for acknowledgements of done campaigns; 0: no wait */
-  double allowance; /* arrivals that the rate permits now */
-  uint64_t allowance_ms;
-  struct cv_worker_outbox outbox;
-  struct cv_reasons reasons; /* of refusals, logged so far */
-  struct cv_worker_figures figures;
-};
 
 static void note(struct cv_worker *pool, const char *text) {
   if (pool->config.note != NULL) {
@@ -121,7 +89,7 @@ void cv_worker_join(struct cv_worker *pool, uint64_t now_ms) {
   pool->allowance_ms = pool->probed_ms = now_ms;
   for (size_t i = 0; i < pool->pendings.entries; i++) {
     /* Sent again with its first value: scored or privatized a second time, it would tell more about the score. */
-    if (pool->pendings.entry[i].values > 0 &&
+    if (pool->pendings.entry[i].values > 0 && !cv_asked_is_open(&pool->pendings.entry[i]) &&
         cv_worker_outbox_token(&pool->outbox, &pool->pendings.entry[i]) != CV_OK) {
       pool->failed = true;
     }
@@ -161,16 +129,14 @@ static enum cv_err decline(struct cv_worker *pool, struct cv_worker_campaign *ca
   return CV_OK;
 }
 
-/* Declines one assignment, so that the broker reassigns its place at once and not after the lease. `why` is borrowed
- * until the frame is sent. */
-static enum cv_err decline_one(struct cv_worker *pool, const struct cv_assign *assign, const char *why) {
+enum cv_err cv_worker_decline_one(struct cv_worker *pool, const uint8_t ticket[CV_TICKET_BYTES], const char *why) {
   struct cv_decline *decline = cv_worker_outbox_decline(&pool->outbox);
   if (decline == NULL) {
     return CV_ERR_NOMEM;
   }
   decline->why = why;
   decline->has_ticket = true;
-  memcpy(decline->ticket, assign->ticket, sizeof(decline->ticket));
+  memcpy(decline->ticket, ticket, sizeof(decline->ticket));
   return CV_OK;
 }
 
@@ -179,7 +145,8 @@ static enum cv_err decline_over_limit(struct cv_worker *pool, const struct cv_as
     pool->limit_noted = true;
     note(pool, "declined an assignment: it asks for more scores than accept.tokens leaves the worker");
   }
-  return decline_one(pool, assign, "the assignment asks for more scores than the worker's own limit leaves");
+  return cv_worker_decline_one(pool, assign->ticket,
+                               "the assignment asks for more scores than the worker's own limit leaves");
 }
 
 static enum cv_err on_terms(struct cv_worker *pool, const struct cv_terms *terms, struct cv_why *why) {
@@ -230,9 +197,7 @@ static void count_given(struct cv_worker *pool, uint64_t worker, uint32_t scores
   }
 }
 
-/* True if a live campaign takes another token of this worker, or if no campaign is known to be live: the broker sends
- * terms only to workers that arrive. */
-static bool is_wanted(const struct cv_worker *pool, uint64_t worker) {
+bool cv_worker_is_wanted(const struct cv_worker *pool, uint64_t worker) {
   bool none_live = true;
   for (uint32_t i = 0; i < pool->campaigns.count; i++) {
     const struct cv_worker_campaign *campaign = &pool->campaigns.entry[i];
@@ -246,9 +211,9 @@ static bool is_wanted(const struct cv_worker *pool, uint64_t worker) {
   return none_live && may_give(pool, worker, 1);
 }
 
-/* For a worker without an open assignment: queues its next arrival, or marks it as gone. */
-static enum cv_err move_on(struct cv_worker *pool, uint64_t worker) {
-  if (is_wanted(pool, worker)) {
+enum cv_err cv_worker_move_on(struct cv_worker *pool, uint64_t worker) {
+  bool waits = pool->config.asker != NULL && pool->config.asker->waits;
+  if (!waits && cv_worker_is_wanted(pool, worker)) {
     return cv_line_push(&pool->again, worker, 0);
   }
   pool->here[worker - pool->config.first] = 0;
@@ -340,13 +305,22 @@ static enum cv_err note_spent(struct cv_worker *pool, struct cv_worker_campaign 
   return CV_OK;
 }
 
+enum cv_err cv_worker_give(struct cv_worker *pool, struct cv_worker_campaign *campaign, struct cv_pending *pending) {
+  /* Count before the token is queued: the shell stores the count before the frame leaves. */
+  campaign->given[pending->worker - pool->config.first]++;
+  pool->spent_due = true;
+  count_given(pool, pending->worker, pending->values);
+  /* Without a connection: the next one queues it. */
+  return pool->open ? cv_worker_outbox_token(&pool->outbox, pending) : CV_OK;
+}
+
 /* Takes the scores, privatizes them and queues the token, which stays pending until its acknowledgement. */
 static enum cv_err answer(struct cv_worker *pool, struct cv_worker_campaign *campaign, const struct cv_assign *assign,
-                          struct cv_why *why) {
+                          uint64_t now_ms, struct cv_why *why) {
   CV_TRY(check_assign(pool, campaign, assign, why));
   if (!has_score(pool, assign)) {
-    CV_TRY(decline_one(pool, assign, "the worker has no score for this arm"));
-    return move_on(pool, assign->worker);
+    CV_TRY(cv_worker_decline_one(pool, assign->ticket, "the worker has no score for this arm"));
+    return cv_worker_move_on(pool, assign->worker);
   }
   struct cv_pending *pending = cv_pendings_add(&pool->pendings, assign->ticket);
   if (pending == NULL) {
@@ -356,6 +330,10 @@ static enum cv_err answer(struct cv_worker *pool, struct cv_worker_campaign *cam
   pending->worker = assign->worker;
   pending->campaign = assign->campaign;
   pending->values = assign->arms;
+  if (pool->config.asker != NULL) {
+    cv_asked_begin(pool, campaign, assign, pending, now_ms);
+    return CV_OK;
+  }
   struct cv_moment at = {
       .place = assign->place, .round = assign->round, .switched = assign->switched, .opponent = assign->opponent};
   for (uint32_t i = 0; i < assign->arms; i++) {
@@ -365,9 +343,9 @@ static enum cv_err answer(struct cv_worker *pool, struct cv_worker_campaign *cam
     if (score_of(pool, campaign, assign->worker, arm, &at, &score) != CV_OK) {
       cv_pendings_remove(&pool->pendings, pending);
       CV_TRY(note_spent(pool, campaign, arm));
-      CV_TRY(decline_one(pool, assign, USED_UP));
+      CV_TRY(cv_worker_decline_one(pool, assign->ticket, USED_UP));
       pool->outbox.decline[pool->outbox.declines - 1].used_up = true;
-      return move_on(pool, assign->worker);
+      return cv_worker_move_on(pool, assign->worker);
     }
     /* Drawn once and kept: a broker that closes the connection before its Ack gets this value again, not another
      * sample. */
@@ -376,11 +354,7 @@ static enum cv_err answer(struct cv_worker *pool, struct cv_worker_campaign *cam
       pool->config.show(pool->config.note_data, assign->worker, arm, score, pending->value[i]);
     }
   }
-  /* Count before the token is queued: the shell stores the count before the frame leaves. */
-  campaign->given[assign->worker - pool->config.first]++;
-  pool->spent_due = true;
-  count_given(pool, assign->worker, assign->arms);
-  return cv_worker_outbox_token(&pool->outbox, pending);
+  return cv_worker_give(pool, campaign, pending);
 }
 
 /* Removes a worker that the broker answered from the waiting line; false if it was not waiting. */
@@ -412,15 +386,15 @@ static enum cv_err on_assign(struct cv_worker *pool, const struct cv_assign *ass
                    assign->arms == 1 ? assign->arm.one : CV_STOCK_NONE, now_ms);
   }
   if (!cv_worker_campaign_is_live(campaign)) {
-    return move_on(pool, assign->worker); /* declined or done meanwhile: send no token */
+    return cv_worker_move_on(pool, assign->worker); /* declined or done meanwhile: send no token */
   }
   if (!may_give(pool, assign->worker, assign->arms)) {
     /* Later assignments would ask for as many scores, so the worker leaves for good. */
     pool->given[assign->worker - pool->config.first] = CV_GIVEN_NEVER;
     CV_TRY(decline_over_limit(pool, assign));
-    return move_on(pool, assign->worker);
+    return cv_worker_move_on(pool, assign->worker);
   }
-  return answer(pool, campaign, assign, why);
+  return answer(pool, campaign, assign, now_ms, why);
 }
 
 static void note_refusal(struct cv_worker *pool, const char *why) {
@@ -437,12 +411,13 @@ static enum cv_err on_ack(struct cv_worker *pool, const struct cv_crowd_ack *ack
     return CV_OK; /* acknowledged before, on an earlier connection */
   }
   /* The outbox borrows the entry that an Ack frees, and a token that has not left cannot have been counted. */
-  if (cv_worker_outbox_holds(&pool->outbox, pending)) {
+  if (cv_asked_is_open(pending) || cv_worker_outbox_holds(&pool->outbox, pending)) {
     return cv_fail(why, CV_ERR_STATE, "an acknowledgement of an unsent token");
   }
   uint64_t worker = pending->worker;
   struct cv_worker_campaign *campaign = cv_worker_campaigns_find(&pool->campaigns, pending->campaign);
   uint32_t *given = campaign == NULL || campaign->given == NULL ? NULL : &campaign->given[worker - pool->config.first];
+  cv_asked_tell(pool, pending, ack->verdict);
   cv_pendings_remove(&pool->pendings, pending);
   switch (ack->verdict) {
     case CV_VERDICT_ACCEPTED:
@@ -466,7 +441,7 @@ static enum cv_err on_ack(struct cv_worker *pool, const struct cv_crowd_ack *ack
       note_refusal(pool, ack->why != NULL ? ack->why : "no reason given");
       break;
   }
-  return move_on(pool, worker);
+  return cv_worker_move_on(pool, worker);
 }
 
 /* Records which campaigns do not want which workers. Runs over all backoffs before any worker moves on, since one frame
@@ -490,7 +465,7 @@ static enum cv_err send_away(struct cv_worker *pool, const struct cv_backoff *ba
   }
   const struct cv_worker_campaign *campaign = cv_worker_campaigns_find(&pool->campaigns, backoff->campaign);
   if (campaign != NULL && campaign->given != NULL) {
-    return move_on(pool, worker);
+    return cv_worker_move_on(pool, worker);
   }
   /* For good: no campaign of this broker takes another token of the worker. */
   if (backoff->campaign == 0) {
@@ -513,14 +488,16 @@ static enum cv_err on_backoff(struct cv_worker *pool, const struct cv_backoff *b
 }
 
 /* After Done every worker may arrive for the next campaign; waiting workers stay in the line. */
-static void on_done(struct cv_worker *pool, uint64_t id, uint64_t now_ms) {
+static enum cv_err on_done(struct cv_worker *pool, uint64_t id, uint64_t now_ms) {
   struct cv_worker_campaign *campaign = cv_worker_campaigns_find(&pool->campaigns, id);
   if (campaign != NULL && !campaign->done) {
     campaign->done = true;
     /* Workers that had given all that this campaign takes may be wanted by the next one. */
     pool->next = pool->config.first;
     pool->late_ms = now_ms + LATE_ACKS_MS;
+    return cv_asked_end(pool, id);
   }
+  return CV_OK;
 }
 
 /* A broker acknowledges every token that a done campaign has counted. After LATE_ACKS_MS the rest counts as expired. */
@@ -535,9 +512,10 @@ static enum cv_err drop_late(struct cv_worker *pool, uint64_t now_ms) {
         pending->values == 0 ? NULL : cv_worker_campaigns_find(&pool->campaigns, pending->campaign);
     if (campaign != NULL && campaign->done) {
       uint64_t worker = pending->worker;
+      cv_asked_tell(pool, pending, CV_VERDICT_NONE);
       cv_pendings_remove(&pool->pendings, pending);
       pool->figures.expired++;
-      CV_TRY(move_on(pool, worker));
+      CV_TRY(cv_worker_move_on(pool, worker));
     }
   }
   return CV_OK;
@@ -588,7 +566,7 @@ static enum cv_err on_frame(struct cv_worker *pool, const struct cv_crowd_frame 
     CV_TRY(on_backoff(pool, &frame->backoff[i], now_ms));
   }
   for (size_t i = 0; i < frame->dones; i++) {
-    on_done(pool, frame->done[i], now_ms);
+    CV_TRY(on_done(pool, frame->done[i], now_ms));
   }
   return CV_OK;
 }
@@ -623,10 +601,16 @@ static uint64_t permitted(struct cv_worker *pool, uint64_t now_ms) {
   return (uint64_t)pool->allowance;
 }
 
+/* Behind a worker is a person, who may be away. */
+static bool only_who_comes(const struct cv_worker *pool) {
+  return pool->config.asker != NULL && pool->config.asker->waits;
+}
+
 /* The broker sends campaigns only to workers that arrive. While no known campaign wants a worker, one worker arrives
  * every PROBE_MS to learn of new campaigns. */
 static bool next_probe(struct cv_worker *pool, uint64_t now_ms, uint64_t *ret_worker) {
-  if (pool->waiting.count > 0 || pool->pendings.count > 0 || now_ms < pool->probed_ms + PROBE_MS) {
+  if (only_who_comes(pool) || pool->waiting.count > 0 || pool->pendings.count > 0 ||
+      now_ms < pool->probed_ms + PROBE_MS) {
     return false;
   }
   pool->probed_ms = now_ms;
@@ -647,7 +631,7 @@ static bool next_probe(struct cv_worker *pool, uint64_t now_ms, uint64_t *ret_wo
 
 static bool may_come(void *data, uint64_t worker) {
   const struct cv_worker *pool = data;
-  return !pool->here[worker - pool->config.first] && is_wanted(pool, worker);
+  return !pool->here[worker - pool->config.first] && cv_worker_is_wanted(pool, worker);
 }
 
 /* With a stock: frees the workers that moved on or whose backoff is over, and lets the stock choose worker and arm. */
@@ -679,9 +663,9 @@ static bool next_wanted(struct cv_worker *pool, uint64_t now_ms, uint64_t *ret_w
     *ret_worker = cv_line_pop(&pool->again);
     return true;
   }
-  while (pool->next <= pool->config.last) {
+  while (pool->next <= pool->config.last && !only_who_comes(pool)) {
     uint64_t worker = pool->next++;
-    if (!pool->here[worker - pool->config.first] && is_wanted(pool, worker)) {
+    if (!pool->here[worker - pool->config.first] && cv_worker_is_wanted(pool, worker)) {
       *ret_worker = worker;
       return true;
     }
@@ -709,6 +693,10 @@ static enum cv_err arrive(struct cv_worker *pool, uint64_t now_ms) {
     hired += pool->config.work[i].hires ? pool->config.work[i].arms : 0;
   }
   uint64_t ahead = 2 * (uint64_t)pool->config.concurrency + hired;
+  const struct cv_asker *asker = pool->config.asker;
+  if (asker != NULL && asker->room != NULL && asker->room(asker->data) < ahead) {
+    ahead = asker->room(asker->data);
+  }
   /* Arrivals come in bursts of up to the concurrency, so that a message names many workers. */
   if (pool->waiting.count > pool->config.concurrency + hired && pool->config.arrival_rate <= 0) {
     return CV_OK;
@@ -776,7 +764,8 @@ static enum cv_err tell_all_spent(struct cv_worker *pool, uint64_t now_ms) {
 bool cv_worker_flush(struct cv_worker *pool, uint64_t now_ms, struct cv_crowd_frame *ret) {
   pool->due = false;
   /* Late tokens expire even while the connection is closed; arrivals need an open one. */
-  if (cv_unless_failed(&pool->failed, drop_late(pool, now_ms), NULL) != CV_OK || !pool->open ||
+  if (cv_unless_failed(&pool->failed, drop_late(pool, now_ms), NULL) != CV_OK ||
+      cv_unless_failed(&pool->failed, cv_asked_expire(pool, now_ms), NULL) != CV_OK || !pool->open ||
       cv_unless_failed(&pool->failed, arrive(pool, now_ms), NULL) != CV_OK ||
       cv_unless_failed(&pool->failed, tell_all_spent(pool, now_ms), NULL) != CV_OK) {
     return false;

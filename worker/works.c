@@ -54,6 +54,7 @@ static enum cv_err add(struct cv_works *works, const char *path, uint64_t seed, 
   works->work[works->works - 1] = (struct cv_work){.campaign = served->campaign.spec.name,
                                                    .arms = served->source.items,
                                                    .pairs = served->campaign.spec.pairs,
+                                                   .name = (const char *const *)served->source.name,
                                                    .hires = served->source.worker != NULL,
                                                    .score = score,
                                                    .data = served};

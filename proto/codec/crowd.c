@@ -93,6 +93,7 @@ static enum cv_err put_campaigns(const struct cv_crowd_frame *frame, struct cv_a
     row[i].tokens_per_worker = from->tokens_per_worker;
     row[i].arms = from->arms;
     row[i].pairs = from->pairs;
+    row[i].lease_ms = from->lease_ms;
     to->campaigns[i] = &row[i];
   }
   return CV_OK;
@@ -289,7 +290,8 @@ static enum cv_err take_campaigns(const Crowdveil__Crowd__Envelope *in, struct c
                             .epsilon_micro = from->epsilon_micro,
                             .tokens_per_worker = from->tokens_per_worker,
                             .arms = from->arms,
-                            .pairs = from->pairs != 0};
+                            .pairs = from->pairs != 0,
+                            .lease_ms = from->lease_ms};
     CV_TRY(cv_codec_take_text(from->name, to->name, sizeof(to->name)));
     CV_TRY(cv_codec_take_text(from->requester, to->requester, sizeof(to->requester)));
     CV_TRY(cv_codec_take_choice(from->privatizer, &to->privatizer));

@@ -48,6 +48,7 @@ struct cv_terms {
   uint32_t tokens_per_worker;
   uint32_t arms;
   bool pairs; /* each assignment names an opponent */
+  uint32_t lease_ms; /* time to answer an assignment; 0: not told */
 };
 
 struct cv_assign {
