@@ -6,6 +6,7 @@
 
 #include "broker/campaign.h"
 #include "broker/conn.h"
+#include "broker/opponent.h"
 #include "broker/payer.h"
 #include "broker/places.h"
 #include "broker/shown.h"
@@ -73,6 +74,7 @@ static enum cv_err tell_terms(struct cv_broker_workers *workers, const struct cv
       .epsilon_micro = campaign->spec.epsilon_micro,
       .tokens_per_worker = campaign->spec.tokens_per_worker,
       .arms = cv_broker_gold_items(&campaign->gold),
+      .pairs = campaign->spec.pairs,
   };
   memcpy(terms->name, campaign->spec.name, sizeof(terms->name));
   memcpy(terms->requester, campaign->requester, sizeof(terms->requester));
@@ -86,16 +88,34 @@ struct question {
   uint64_t place;    /* in the item's stream of tokens */
   const struct cv_arm *arm;
   uint32_t arms, shown[CV_VALUES_MAX]; /* the items that the assignment shows, this one first */
+  uint32_t opponent;                   /* 1 + the item that it is compared with; 0: none */
 };
 
+/* The opponent of a place: the one that the plan names, or one that is always drawn alike. */
+static enum cv_err find_opponent(const struct cv_broker *broker, const struct cv_broker_campaign *campaign,
+                                 uint32_t arm, uint32_t position, uint32_t *ret) {
+  const struct cv_opponent_place place = {
+      .campaign = campaign->id, .plan = campaign->arm[arm].plan, .arm = arm, .position = position};
+  *ret = campaign->arm[arm].opponent;
+  if (!campaign->spec.pairs || *ret > 0) {
+    return CV_OK;
+  }
+  uint32_t drawn;
+  CV_TRY(cv_opponent_draw(&broker->config.tagger, &place, campaign->spec.arms, &drawn));
+  *ret = drawn + 1; /* without gold items, items are arms */
+  return CV_OK;
+}
+
 /* Asks for the taken place of the arm. */
-static void ask_arm(const struct cv_broker_campaign *campaign, uint32_t arm, uint32_t position, struct question *ret) {
+static enum cv_err ask_arm(const struct cv_broker *broker, const struct cv_broker_campaign *campaign, uint32_t arm,
+                           uint32_t position, struct question *ret) {
   *ret = (struct question){.item = cv_broker_gold_item_of(&campaign->gold, arm),
                            .position = position,
                            .place = campaign->arm[arm].first + position,
                            .arm = &campaign->arm[arm]};
   ret->arms = cv_shown_list(campaign, arm, ret->shown);
   ret->shown[0] = ret->item; /* with further arms there are no gold items, and items are arms */
+  return find_opponent(broker, campaign, arm, position, &ret->opponent);
 }
 
 /* Asks a gold item in the place of an arm, whose place stays free: the assignment looks like one of that arm. */
@@ -145,6 +165,7 @@ static enum cv_err give(struct cv_broker *broker, struct cv_broker_workers *work
   /* `round` and `switched` describe the order of all arms' plays, for workers whose answers depend on it. */
   const struct cv_arm *arm = asked->arm;
   assign->place = asked->place;
+  assign->opponent = asked->opponent;
   assign->round = arm->round + lease->position;
   uint64_t switched = arm->switched == 0 ? 0 : arm->switched + (uint64_t)lease->position;
   assign->switched = switched > CV_MEMORY_MAX ? 0 : (uint32_t)switched;
@@ -196,23 +217,23 @@ static enum fate find_payer(struct cv_broker *broker, const struct cv_broker_con
   return FATE_WAITS;
 }
 
-/* What to ask this worker next: the place of an arm, which is taken, or a gold item. False: there is no place. */
-static bool find_question(struct cv_broker *broker, const struct cv_broker_workers *workers,
-                          struct cv_broker_campaign *campaign, const struct cv_dealing *dealing,
-                          const struct cv_seat *seat, struct question *ret) {
+/* What to ask this worker next: the place of an arm, which is taken, or a gold item. *ret_found is false if there is no
+ * place. */
+static enum cv_err find_question(struct cv_broker *broker, const struct cv_broker_workers *workers,
+                                 struct cv_broker_campaign *campaign, const struct cv_dealing *dealing,
+                                 const struct cv_seat *seat, struct question *ret, bool *ret_found) {
   uint32_t gold = cv_broker_gold_draw(&campaign->gold, broker->config.noise), position;
   if (gold != CV_BROKER_ARM_NONE) { /* only while other items are asked, too */
     uint32_t beside = pick_arm(broker, workers, campaign, dealing, seat);
     if (beside != NONE) {
       ask_gold(campaign, gold, beside, ret);
     }
-    return beside != NONE;
+    *ret_found = beside != NONE;
+    return CV_OK;
   }
   uint32_t arm = take_place(broker, workers, campaign, dealing, seat, &position);
-  if (arm != NONE) {
-    ask_arm(campaign, arm, position, ret);
-  }
-  return arm != NONE;
+  *ret_found = arm != NONE;
+  return arm == NONE ? CV_OK : ask_arm(broker, campaign, arm, position, ret);
 }
 
 static enum cv_err try_campaign(struct cv_broker *broker, struct cv_broker_conn *conn,
@@ -243,7 +264,8 @@ static enum cv_err try_campaign(struct cv_broker *broker, struct cv_broker_conn 
   /* The lease is reserved first: a place must not be taken without a lease that returns it. */
   CV_TRY(cv_leases_reserve(&workers->leases));
   struct question asked;
-  bool found = find_question(broker, workers, campaign, dealing, seat, &asked);
+  bool found;
+  CV_TRY(find_question(broker, workers, campaign, dealing, seat, &asked, &found));
   if (!found) {
     *ret_fate = campaign->free_places == 0      ? FATE_WAITS
                 : seat != NULL                  ? FATE_PASSED

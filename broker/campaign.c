@@ -8,7 +8,7 @@
 #include "broker/state.h"
 
 /* 64 MiB: bounds the places that one plan may open at a time, which cv_broker_plan_check() computes in advance. */
-enum { PLACE_CHUNKS_MAX = 16384 };
+enum { PLACE_CHUNKS_MAX = 32768 };
 
 struct cv_broker_campaign *cv_broker_campaign_find(struct cv_broker *broker, uint64_t id) {
   /* Peers name campaigns with 64 bits: cut to 32, a number that does not exist would find another campaign. */
@@ -23,10 +23,12 @@ struct cv_broker_campaign *cv_broker_campaign_find(struct cv_broker *broker, uin
 static enum cv_err make_arms(struct cv_broker_campaign *campaign) {
   campaign->arm = calloc(campaign->spec.arms, sizeof(*campaign->arm));
   campaign->standing = calloc(campaign->spec.arms, sizeof(*campaign->standing));
-  if (campaign->arm == NULL || campaign->standing == NULL) {
+  campaign->news = calloc(campaign->spec.arms, sizeof(*campaign->news));
+  if (campaign->arm == NULL || campaign->standing == NULL || campaign->news == NULL) {
     return CV_ERR_NOMEM;
   }
   CV_TRY(cv_neighbours_init(&campaign->spec, &campaign->graph));
+  CV_TRY(cv_shown_init(&campaign->shown, campaign->spec.arms));
   campaign->shown_most = cv_spec_shown_most(&campaign->spec);
   CV_TRY(cv_ledger_init(&campaign->ledger, campaign->spec.arms, cv_privacy_limit_micro(&campaign->privacy)));
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
@@ -73,6 +75,7 @@ enum cv_err cv_broker_campaign_new(struct cv_broker *broker, uint32_t id, const 
   }
   campaign->id = id;
   cv_chunks_init(&campaign->places, PLACE_CHUNKS_MAX);
+  cv_chunks_init(&campaign->places_before, PLACE_CHUNKS_MAX);
   cv_chunks_init(&campaign->payers, broker->config.limits.chunks);
   if (CV_TABLE_ADD(broker->campaigns, id, campaign) != CV_OK) {
     cv_broker_campaign_free(campaign);
@@ -92,6 +95,13 @@ void cv_broker_campaign_count(struct cv_broker *broker, const struct cv_broker_c
       cv_ledger_add(totals->promised_micro, cv_privacy_worker_micro(&campaign->privacy, &campaign->spec));
 }
 
+void cv_broker_campaign_list(struct cv_broker_campaign *campaign, uint32_t arm) {
+  if (!campaign->arm[arm].listed) {
+    campaign->arm[arm].listed = true;
+    campaign->news[campaign->news_count++] = arm;
+  }
+}
+
 void cv_broker_campaign_free_secrets(struct cv_broker_campaign *campaign) {
   for (uint32_t i = 0; campaign->arm != NULL && i < campaign->spec.arms; i++) {
     struct cv_arm *arm = &campaign->arm[i];
@@ -100,7 +110,11 @@ void cv_broker_campaign_free_secrets(struct cv_broker_campaign *campaign) {
   }
   free(campaign->arm);
   campaign->arm = NULL;
+  free(campaign->news);
+  campaign->news = NULL;
+  campaign->news_count = 0;
   cv_chunks_fini(&campaign->places);
+  cv_chunks_fini(&campaign->places_before);
   cv_chunks_fini(&campaign->payers);
   cv_broker_gold_free_secrets(&campaign->gold);
   cv_offers_fini(&campaign->offered);
@@ -125,6 +139,7 @@ void cv_broker_campaign_free(struct cv_broker_campaign *campaign) {
   cv_ledger_fini(&campaign->ledger);
   cv_payroll_fini(&campaign->payroll);
   cv_neighbours_fini(&campaign->graph);
+  cv_shown_fini(&campaign->shown);
   cv_broker_gold_fini(&campaign->gold);
   cv_spec_fini(&campaign->spec);
   free(campaign);

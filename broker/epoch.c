@@ -74,6 +74,7 @@ void cv_epoch_number_rounds(struct cv_broker_campaign *campaign) {
     struct cv_arm *arm = &campaign->arm[want.arm];
     bool is_other = last.arm != NOBODY && last.arm != want.arm;
     uint64_t switched = is_other ? 1 : last.switched == 0 ? 0 : last.switched + 1;
+    arm->opponent = want.opponent;
     arm->round = round;
     arm->switched = switched > CV_MEMORY_MAX ? 0 : (uint32_t)switched;
     round += want.tokens;
@@ -92,11 +93,11 @@ enum cv_err cv_epoch_add_plan(struct cv_broker *broker, struct cv_broker_campaig
   }
   memcpy(want, plan->want, plan->wants * sizeof(*want));
   /* `planned` excludes the last plan, whose tokens are still being assigned. */
-  campaign->planned += campaign->plans > 0 ? tokens_of(&campaign->plan[campaign->plans - 1]) : 0;
+  campaign->planned = campaign->rounds;
+  campaign->rounds += tokens_of(plan);
   campaign->plan[campaign->plans++] = (struct cv_plan){.number = plan->number, .wants = plan->wants, .want = want};
   /* Both sides compute this chain; on each connection they compare it before anything else is sent (thirdparty.c). */
-  cv_chain_plan(&campaign->plans_hash, plan, broker->config.digest);
-  return CV_OK;
+  return cv_chain_plan(&campaign->plans_hash, plan, broker->config.digest);
 }
 
 enum cv_err cv_epoch_add_release(struct cv_broker *broker, struct cv_broker_campaign *campaign,
@@ -121,10 +122,10 @@ static void draw(struct cv_broker *broker, uint32_t index, struct cv_mechanism *
 }
 
 enum cv_err cv_epoch_open(struct cv_broker *broker, struct cv_broker_campaign *campaign, const struct cv_plan *plan) {
-  uint64_t shown[CV_ARMS_MAX];
   CV_TRY(cv_epoch_add_plan(broker, campaign, plan));
   cv_epoch_number_rounds(campaign);
-  cv_shown_by(campaign, plan, shown);
+  cv_places_drop(broker, campaign);
+  const uint64_t *shown = cv_shown_by(campaign, plan);
   for (uint32_t i = 0; i < plan->wants; i++) {
     struct cv_arm *arm = &campaign->arm[plan->want[i].arm];
     CV_REQUIRE(arm->plan == 0);
@@ -146,22 +147,6 @@ enum cv_err cv_epoch_open(struct cv_broker *broker, struct cv_broker_campaign *c
   broker->figures.plans++;
   cv_broker_campaign_mark(broker, campaign);
   return CV_OK;
-}
-
-/* Drops the bits of places before the next epoch, in whole chunks; chunks that are stored are deleted with the batch.
- * */
-static void drop_places(struct cv_broker *broker, struct cv_broker_campaign *campaign, uint32_t index, uint64_t from,
-                        uint64_t to) {
-  uint64_t first = cv_epoch_place_bit(index, from) / CV_CHUNK_BITS;
-  uint64_t end = cv_epoch_place_bit(index, to) / CV_CHUNK_BITS;
-  for (uint64_t number = first; number < end; number++) {
-    struct cv_chunk *chunk = cv_chunks_find(&campaign->places, number);
-    if (chunk != NULL && chunk->written == 0) {
-      cv_chunks_drop(&campaign->places, chunk);
-    } else if (chunk != NULL) {
-      cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PLACES, chunk);
-    }
-  }
 }
 
 /* The number of tokens in the release that closes the arm's open epoch. */
@@ -201,7 +186,6 @@ static enum cv_err close_epoch(struct cv_broker *broker, struct cv_broker_campai
                   row.arm, (unsigned long long)row.tokens);
   campaign->free_places -= cv_arm_free_places(arm);
   campaign->open_arms--;
-  drop_places(broker, campaign, index, arm->first, arm->first + arm->want);
   /* Reset the arm for its next epoch. */
   arm->first += arm->want;
   arm->before += arm->expected;

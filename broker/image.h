@@ -10,11 +10,21 @@
 struct cv_broker;
 struct cv_broker_batch;
 struct cv_broker_campaign;
+struct cv_entry;
 
 enum {
-  CV_FOLD_CHUNKS = 4,   /* chunks written per commit when the journal is long */
+  CV_FOLD_CHUNKS = 4,   /* chunks written per commit, at least, when the journal is long */
   CV_CHARGES_TODAY = 1, /* last byte of a campaign's row; rows of version 0.1.0 lack it */
 };
+
+/*
+ * The number of an accepted place's arm and of the arms that its token covers, less one, in 32 bits of a journal row:
+ * from the lowest, 16 bits of the arm, 6 of the others, and the arm's remaining 10. Rows from before there were more
+ * arms than 16 bits can tell read alike.
+ */
+uint32_t cv_entry_pack(const struct cv_entry *entry);
+uint32_t cv_entry_arm(uint32_t packed);
+uint32_t cv_entry_shown(uint32_t packed);
 
 /* Adds everything that changed since the last batch, and from then on treats it as stored. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_image_fill(struct cv_broker *broker, struct cv_broker_batch *batch);

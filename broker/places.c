@@ -4,23 +4,56 @@
 #include <stdlib.h>
 
 #include "broker/campaign.h"
+#include "broker/dirty.h"
 #include "common/base/array.h"
 
-/* A bit's number: the place's index in the low bits, the arm above them. Whole chunks belong to one arm, so that the
- * chunks of closed epochs can be deleted. */
-enum { INDEX_BITS = 40 };
-
-uint64_t cv_epoch_place_bit(uint32_t arm, uint64_t index) {
-  return (uint64_t)arm << INDEX_BITS | index;
+uint64_t cv_place_bit(const struct cv_arm *arm, uint32_t position) {
+  return arm->round + position;
 }
 
-bool cv_epoch_has_place(const struct cv_broker_campaign *campaign, uint32_t arm, uint64_t index) {
+bool cv_places_are_past(const struct cv_broker_campaign *campaign, uint64_t chunk) {
+  return (chunk + 1) * CV_CHUNK_BITS <= campaign->planned;
+}
+
+void cv_places_drop(struct cv_broker *broker, struct cv_broker_campaign *campaign) {
+  struct cv_chunks *places = &campaign->places;
+  for (uint32_t i = 0; i < places->count && cv_places_are_past(campaign, places->number[i]);) {
+    struct cv_chunk *chunk = cv_chunks_find(places, places->number[i]);
+    if (chunk->written == 0) {
+      cv_chunks_drop(places, chunk);
+    } else {
+      cv_dirty_chunk(broker, campaign->id, CV_CHUNK_ROUNDS, chunk);
+      i++;
+    }
+  }
+}
+
+/* ---- as version 0.2 stored them ---- */
+
+enum { INDEX_BITS = 40 };
+
+bool cv_place_before(const struct cv_broker_campaign *campaign, uint32_t arm, uint64_t index, uint64_t *ret_bit) {
+  *ret_bit = (uint64_t)arm << INDEX_BITS | index;
   return arm < campaign->spec.arms && index >> INDEX_BITS == 0;
 }
 
-uint32_t cv_epoch_place_arm(uint64_t bit) {
-  return (uint32_t)(bit >> INDEX_BITS);
+enum cv_err cv_places_convert(struct cv_broker *broker, struct cv_broker_campaign *campaign) {
+  struct cv_chunks *before = &campaign->places_before;
+  for (uint32_t index = 0; before->count > 0 && index < campaign->spec.arms; index++) {
+    const struct cv_arm *arm = &campaign->arm[index];
+    for (uint32_t position = 0; position < arm->want; position++) {
+      struct cv_chunk *chunk;
+      uint64_t bit;
+      if (cv_place_before(campaign, index, arm->first + position, &bit) && cv_chunks_bit(before, bit)) {
+        CV_TRY(cv_chunks_set(&campaign->places, cv_place_bit(arm, position), &chunk));
+        cv_dirty_chunk(broker, campaign->id, CV_CHUNK_ROUNDS, chunk);
+      }
+    }
+  }
+  return CV_OK;
 }
+
+/* ---- assignment ---- */
 
 uint32_t cv_arm_free_places(const struct cv_arm *arm) {
   return arm->plan == 0 ? 0 : arm->want - arm->next + arm->returned_count;
@@ -33,7 +66,7 @@ bool cv_arm_take_place(struct cv_broker_campaign *campaign, uint32_t index, uint
     campaign->free_places--;
     /* Already filled: the first worker's token came after the place was offered again, or before a
      * restart, which forgets leases. */
-    if (!cv_chunks_bit(&campaign->places, cv_epoch_place_bit(index, arm->first + position))) {
+    if (!cv_chunks_bit(&campaign->places, cv_place_bit(arm, position))) {
       *ret_position = position;
       return true;
     }

@@ -139,14 +139,15 @@ enum cv_err cv_broker_restore_state(struct cv_broker *broker, uint32_t id, struc
 
 /* Every arm is valid and named once, and asks for at most as many tokens as a plan may. */
 static bool plan_fits(const struct cv_broker_campaign *campaign, const struct cv_plan *plan) {
-  bool seen[CV_ARMS_MAX] = {false};
+  uint8_t seen[CV_ARMS_MAX / 8] = {0};
   for (uint32_t i = 0; i < plan->wants; i++) {
     const struct cv_want *want = &plan->want[i];
-    if (want->arm >= campaign->spec.arms || seen[want->arm] || want->tokens > CV_PLAN_TOKENS_MAX ||
+    if (want->arm >= campaign->spec.arms || (seen[want->arm / 8] >> want->arm % 8 & 1) != 0 ||
+        !cv_want_opponent_fits(want, campaign->spec.pairs, campaign->spec.arms) || want->tokens > CV_PLAN_TOKENS_MAX ||
         (want->tokens == 0 && campaign->spec.edges == 0)) {
       return false;
     }
-    seen[want->arm] = true;
+    seen[want->arm / 8] |= (uint8_t)(1U << want->arm % 8);
   }
   return true;
 }
@@ -158,14 +159,22 @@ enum cv_err cv_broker_restore_plan(struct cv_broker *broker, uint32_t id, struct
     return CV_ERR_DAMAGED;
   }
   /* Plans and releases are numbered by their order: a missing row is detected by the checks in settle(). */
-  struct cv_want want[CV_ARMS_MAX];
+  struct cv_want *want = calloc(wants, sizeof(*want));
+  if (want == NULL) {
+    return CV_ERR_NOMEM;
+  }
   for (uint32_t i = 0; i < wants; i++) {
     want[i].arm = cv_read_u32(row);
     want[i].tokens = cv_read_u32(row);
+    want[i].opponent = campaign->spec.pairs ? cv_read_u32(row) : 0;
   }
   const struct cv_plan plan = {.number = campaign->plans + 1, .wants = wants, .want = want};
-  CV_TRY(damaged_unless(cv_reader_done(row) && plan_fits(campaign, &plan)));
-  return cv_epoch_add_plan(broker, campaign, &plan);
+  enum cv_err err = damaged_unless(cv_reader_done(row) && plan_fits(campaign, &plan));
+  if (err == CV_OK) {
+    err = cv_epoch_add_plan(broker, campaign, &plan);
+  }
+  free(want);
+  return err;
 }
 
 enum cv_err cv_broker_restore_release(struct cv_broker *broker, uint32_t id, struct cv_reader *row) {
@@ -237,11 +246,16 @@ enum cv_err cv_broker_restore_chunk(struct cv_broker *broker, uint32_t id, enum 
     campaign->arm[number].written = commit;
     return damaged_unless(cv_reader_done(bytes));
   }
+  uint64_t end;
   if (kind == CV_CHUNK_PLACES) {
-    CV_TRY(damaged_unless(number < cv_epoch_place_bit(campaign->spec.arms, 0) / CV_CHUNK_BITS));
+    (void)cv_place_before(campaign, campaign->spec.arms, 0, &end);
+    CV_TRY(damaged_unless(number < end / CV_CHUNK_BITS));
+  } else if (kind == CV_CHUNK_ROUNDS) {
+    CV_TRY(damaged_unless(number <= campaign->rounds / CV_CHUNK_BITS));
   }
   struct cv_chunks *chunks = kind == CV_CHUNK_ACCOUNTS ? &broker->accounts.cells
-                             : kind == CV_CHUNK_PLACES ? &campaign->places
+                             : kind == CV_CHUNK_PLACES ? &campaign->places_before
+                             : kind == CV_CHUNK_ROUNDS ? &campaign->places
                              : kind == CV_CHUNK_GOLD   ? &campaign->gold.workers
                                                        : &campaign->payers;
   struct cv_chunk *chunk;
@@ -266,9 +280,14 @@ static enum cv_err replay_gold(struct cv_broker *broker, struct cv_broker_campai
 static enum cv_err replay_place(struct cv_broker *broker, struct cv_broker_campaign *campaign,
                                 const struct cv_entry *entry) {
   struct cv_chunk *place;
-  CV_TRY(damaged_unless(cv_epoch_has_place(campaign, entry->arm, entry->index)));
-  CV_TRY(cv_chunks_set(&campaign->places, cv_epoch_place_bit(entry->arm, entry->index), &place));
-  cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PLACES, place);
+  uint64_t bit = entry->index & ~CV_ENTRY_ROUND;
+  if ((entry->index & CV_ENTRY_ROUND) == 0) {
+    CV_TRY(damaged_unless(cv_place_before(campaign, entry->arm, entry->index, &bit)));
+    return cv_chunks_set(&campaign->places_before, bit, &place);
+  }
+  CV_TRY(damaged_unless(bit < campaign->rounds));
+  CV_TRY(cv_chunks_set(&campaign->places, bit, &place));
+  cv_dirty_chunk(broker, campaign->id, CV_CHUNK_ROUNDS, place);
   return CV_OK;
 }
 
@@ -345,8 +364,8 @@ enum cv_err cv_broker_restore_journal(struct cv_broker *broker, uint32_t id, uin
   for (uint32_t i = 0; i < entries && !bytes->failed; i++) {
     struct cv_entry entry = {.index = cv_read_u64(bytes), .worker = cv_read_u64(bytes)};
     uint32_t arm = cv_read_u32(bytes);
-    entry.arm = arm & 0xffff; /* arm and number of shown arms share 32 bits, see image.c */
-    entry.shown = (arm >> 16) + 1;
+    entry.arm = cv_entry_arm(arm);
+    entry.shown = cv_entry_shown(arm);
     entry.slot = cv_read_u32(bytes);
     if (!bytes->failed) {
       CV_TRY(replay_entry(broker, campaign, commit, &entry));
@@ -377,22 +396,28 @@ static enum cv_err check_arm(struct cv_broker_campaign *campaign, uint32_t index
   bool is_open = arm->plan != 0;
   CV_TRY(damaged_unless(is_open ? arm->plan <= campaign->plans && arm->seen < arm->expected && arm->mechanism->drawn
                                 : arm->want == 0));
-  uint64_t filled = cv_chunks_count(&campaign->places, cv_epoch_place_bit(index, arm->first), arm->want);
+  uint64_t filled = cv_chunks_count(&campaign->places, cv_place_bit(arm, 0), arm->want);
   return damaged_unless(filled == arm->filled);
 }
 
 /* The arms' images agree with the releases, and every arm of the last plan is either open or released. */
 static enum cv_err check_history(const struct cv_broker_campaign *campaign) {
   uint64_t releases = 0;
-  uint32_t made[CV_ARMS_MAX] = {0};
+  uint32_t *made = calloc(campaign->spec.arms, sizeof(*made));
+  bool agree = true;
+  if (made == NULL) {
+    return CV_ERR_NOMEM;
+  }
   for (size_t i = 0; i < campaign->releases; i++) {
     const struct cv_broker_release *row = &campaign->release[i];
-    CV_TRY(damaged_unless(row->tokens <= campaign->arm[row->arm].before && row->nth == ++made[row->arm]));
+    agree = agree && row->tokens <= campaign->arm[row->arm].before && row->nth == ++made[row->arm];
     releases += row->plan == campaign->plans;
   }
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
-    CV_TRY(damaged_unless(campaign->arm[i].mechanism->releases == made[i]));
+    agree = agree && campaign->arm[i].mechanism->releases == made[i];
   }
+  free(made);
+  CV_TRY(damaged_unless(agree));
   /* The next plan comes only after all releases of the one before, so only the last plan can have open epochs. */
   const struct cv_plan *last = campaign->plans > 0 ? &campaign->plan[campaign->plans - 1] : NULL;
   return damaged_unless(releases + campaign->open_arms == (last == NULL ? 0 : last->wants));
@@ -429,12 +454,14 @@ static enum cv_err settle_payments(struct cv_broker_campaign *campaign, uint32_t
 
 /* Derives the counts from the arms' images and checks them against all other rows, so that a missing row is detected.
  * */
-static enum cv_err settle(struct cv_broker_campaign *campaign) {
-  campaign->tokens = 0;
+static enum cv_err settle(struct cv_broker *broker, struct cv_broker_campaign *campaign) {
+  campaign->tokens = campaign->news_count = 0;
+  cv_epoch_number_rounds(campaign);
+  CV_TRY(cv_places_convert(broker, campaign));
   cv_shown_restore(campaign);
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
     struct cv_arm *arm = &campaign->arm[i];
-    arm->changed = arm->touched = false;
+    arm->changed = arm->touched = arm->listed = false;
     arm->next = 0;
     uint64_t left = campaign->spec.tokens - campaign->tokens - campaign->reserved;
     /* Each arm may use only what the arms before it leave of the campaign's token limit. */
@@ -446,7 +473,6 @@ static enum cv_err settle(struct cv_broker_campaign *campaign) {
     campaign->open_arms += arm->plan != 0;
     campaign->free_places += arm->want;
   }
-  cv_epoch_number_rounds(campaign);
   /* One used slot per token: the payers' bits, the arms' counts and the answers to gold items come from different
    * rows. */
   CV_TRY(damaged_unless(bits_set(&campaign->payers) == campaign->tokens + cv_broker_gold_answers(&campaign->gold)));
@@ -575,7 +601,7 @@ enum cv_err cv_broker_restore_end(struct cv_broker *broker, uint64_t commit, con
       campaign->deadline_ms = now_ms + (left < campaign->spec.deadline_ms ? left : campaign->spec.deadline_ms);
     }
     if (campaign->arm != NULL) {
-      CV_TRY(settle(campaign));
+      CV_TRY(settle(broker, campaign));
     }
     CV_TRY(check_ledger(campaign));
   }

@@ -8,7 +8,7 @@
  */
 #include "broker/shown.h"
 
-#include <string.h>
+#include <stdlib.h>
 
 #include "broker/campaign.h"
 
@@ -25,20 +25,38 @@ uint32_t cv_shown_list(const struct cv_broker_campaign *campaign, uint32_t arm, 
   return n;
 }
 
-/* The number of plays of each arm that the plan names; 0 for all others. */
-static void plays_of(const struct cv_plan *plan, uint32_t arms, uint32_t plays[CV_ARMS_MAX]) {
-  memset(plays, 0, arms * sizeof(*plays));
+enum cv_err cv_shown_init(struct cv_shown *shown, uint32_t arms) {
+  *shown = (struct cv_shown){.plays = calloc(arms, sizeof(*shown->plays)), .by = calloc(arms, sizeof(*shown->by))};
+  return shown->plays == NULL || shown->by == NULL ? CV_ERR_NOMEM : CV_OK;
+}
+
+void cv_shown_fini(struct cv_shown *shown) {
+  free(shown->plays);
+  free(shown->by);
+  *shown = (struct cv_shown){0};
+}
+
+/* Sets the number of plays of each arm that the plan names; all others have 0. */
+static void set_plays(const struct cv_plan *plan, uint32_t *plays) {
   for (uint32_t i = 0; i < plan->wants; i++) {
     plays[plan->want[i].arm] = plan->want[i].tokens;
   }
 }
 
-void cv_shown_by(const struct cv_broker_campaign *campaign, const struct cv_plan *plan, uint64_t shown[CV_ARMS_MAX]) {
-  uint32_t plays[CV_ARMS_MAX];
-  plays_of(plan, campaign->spec.arms, plays);
+static void clear_plays(const struct cv_plan *plan, uint32_t *plays) {
   for (uint32_t i = 0; i < plan->wants; i++) {
-    shown[i] = cv_neighbours_shown(&campaign->graph, plays, plan->want[i].arm);
+    plays[plan->want[i].arm] = 0;
   }
+}
+
+const uint64_t *cv_shown_by(const struct cv_broker_campaign *campaign, const struct cv_plan *plan) {
+  const struct cv_shown *shown = &campaign->shown;
+  set_plays(plan, shown->plays);
+  for (uint32_t i = 0; i < plan->wants; i++) {
+    shown->by[i] = cv_neighbours_shown(&campaign->graph, shown->plays, plan->want[i].arm);
+  }
+  clear_plays(plan, shown->plays);
+  return shown->by;
 }
 
 void cv_shown_add(struct cv_broker_campaign *campaign, const uint32_t *list, uint32_t n, const int64_t *value) {
@@ -47,13 +65,14 @@ void cv_shown_add(struct cv_broker_campaign *campaign, const uint32_t *list, uin
     arm->sum += value[i];
     arm->seen++;
     arm->touched = true;
+    cv_broker_campaign_list(campaign, list[i]);
   }
 }
 
 /* Counts the tokens of open epochs: all plays of neighbours whose epoch is over, the accepted plays of the others. */
 static void count_seen(struct cv_broker_campaign *campaign, const struct cv_plan *plan) {
-  uint32_t plays[CV_ARMS_MAX];
-  plays_of(plan, campaign->spec.arms, plays);
+  uint32_t *plays = campaign->shown.plays;
+  set_plays(plan, plays);
   for (uint32_t i = 0; i < plan->wants; i++) {
     const struct cv_arm *arm = &campaign->arm[plan->want[i].arm];
     if (arm->plan == plan->number) {
@@ -64,13 +83,13 @@ static void count_seen(struct cv_broker_campaign *campaign, const struct cv_plan
     struct cv_arm *arm = &campaign->arm[plan->want[i].arm];
     arm->seen = arm->plan == plan->number ? cv_neighbours_shown(&campaign->graph, plays, plan->want[i].arm) : 0;
   }
+  clear_plays(plan, plays);
 }
 
 void cv_shown_restore(struct cv_broker_campaign *campaign) {
-  uint64_t shown[CV_ARMS_MAX];
   for (size_t i = 0; i < campaign->plans; i++) {
     const struct cv_plan *plan = &campaign->plan[i];
-    cv_shown_by(campaign, plan, shown);
+    const uint64_t *shown = cv_shown_by(campaign, plan);
     for (uint32_t j = 0; j < plan->wants; j++) {
       struct cv_arm *arm = &campaign->arm[plan->want[j].arm];
       if (arm->plan == plan->number) {

@@ -124,13 +124,13 @@ static struct cv_digest releases_hash_at(const struct cv_broker *broker, const s
   return hash;
 }
 
-static struct cv_digest plans_hash_at(const struct cv_broker *broker, const struct cv_broker_campaign *campaign,
-                                      uint64_t n) {
-  struct cv_digest hash = {0};
+static enum cv_err plans_hash_at(const struct cv_broker *broker, const struct cv_broker_campaign *campaign, uint64_t n,
+                                 struct cv_digest *ret) {
+  *ret = (struct cv_digest){0};
   for (uint64_t i = 0; i < n; i++) {
-    cv_chain_plan(&hash, &campaign->plan[i], broker->config.digest);
+    CV_TRY(cv_chain_plan(ret, &campaign->plan[i], broker->config.digest));
   }
-  return hash;
+  return CV_OK;
 }
 
 static bool differs(const struct cv_digest *a, const struct cv_digest *b) {
@@ -138,49 +138,55 @@ static bool differs(const struct cv_digest *a, const struct cv_digest *b) {
 }
 
 /* Whether the third-party's position is a prefix of the campaign's history; freezes the campaign if it is not. */
-static bool agrees(struct cv_broker *broker, struct cv_broker_campaign *campaign, const struct cv_position *theirs) {
+static enum cv_err compare(struct cv_broker *broker, struct cv_broker_campaign *campaign,
+                           const struct cv_position *theirs, bool *ret_agrees) {
+  *ret_agrees = false;
   /* Counts before hashes: only a history of which this broker has every record can be hashed. */
   if (theirs->releases > campaign->releases) {
     freeze(broker, campaign, "release", theirs->releases, campaign->releases);
-    return false;
+    return CV_OK;
   }
   if (theirs->plans > campaign->plans) {
     freeze(broker, campaign, "accepted plan", theirs->plans, campaign->plans);
-    return false;
+    return CV_OK;
   }
   struct cv_digest releases = releases_hash_at(broker, campaign, theirs->releases);
   if (differs(&releases, &theirs->releases_hash)) {
     freeze(broker, campaign, "different releases up to number", theirs->releases, campaign->releases);
-    return false;
+    return CV_OK;
   }
-  struct cv_digest plans = plans_hash_at(broker, campaign, theirs->plans);
+  struct cv_digest plans;
+  CV_TRY(plans_hash_at(broker, campaign, theirs->plans, &plans));
   if (differs(&plans, &theirs->plans_hash)) {
     freeze(broker, campaign, "different plans up to number", theirs->plans, campaign->plans);
-    return false;
+    return CV_OK;
   }
-  return true;
+  *ret_agrees = true;
+  return CV_OK;
 }
 
 /* The third-party has opened a campaign or refused it. Its position decides what is sent next. */
-static void on_opened(struct cv_broker *broker, const struct cv_rank_opened *opened) {
+static enum cv_err on_opened(struct cv_broker *broker, const struct cv_rank_opened *opened) {
   struct cv_broker_campaign *campaign = find_theirs(broker, opened->position.campaign);
   /* An answer that this connection did not ask for, or a second one, must not move the position. */
   if (campaign == NULL || campaign->phase == CV_PHASE_ENDED || campaign->rank.opened || !campaign->rank.open_sent) {
-    return;
+    return CV_OK;
   }
   if (opened->refused != NULL) {
     cv_broker_note(broker, NULL, campaign, ": refused by the third-party: %s", opened->refused);
     cv_broker_campaign_end(broker, campaign, CV_END_REFUSED);
-    return;
+    return CV_OK;
   }
   /* With another seed the policy would take other decisions on the same releases: the stored ones could not be
    * replayed. */
   if (campaign->has_seed && campaign->seed != opened->seed) {
     freeze(broker, campaign, "a different seed, at release", opened->position.releases, campaign->releases);
-    return;
+    return CV_OK;
   }
-  if (!agrees(broker, campaign, &opened->position)) {
-    return;
+  bool agrees;
+  CV_TRY(compare(broker, campaign, &opened->position, &agrees));
+  if (!agrees) {
+    return CV_OK;
   }
   /* The first answer fixes the campaign's seed and its third-party for good. */
   if (!campaign->has_seed) {
@@ -201,6 +207,7 @@ static void on_opened(struct cv_broker *broker, const struct cv_rank_opened *ope
   campaign->rank.releases = opened->position.releases;
   campaign->rank.plans = opened->position.plans;
   broker->said = true;
+  return CV_OK;
 }
 
 /* Takes over the standings; freezes the campaign if they are invalid. */
@@ -335,7 +342,7 @@ enum cv_err cv_broker_thirdparty_frame(struct cv_broker *broker, struct cv_broke
   }
   /* Openings first: the other messages of the frame are about campaigns that are open on this connection. */
   for (size_t i = 0; i < frame->opened; i++) {
-    on_opened(broker, &frame->answer[i]);
+    CV_TRY(on_opened(broker, &frame->answer[i]));
   }
   for (size_t i = 0; i < frame->acks; i++) {
     struct cv_broker_campaign *campaign = find_theirs(broker, frame->ack[i].campaign);

@@ -193,7 +193,7 @@ export function regretOf(campaign, rows) {
   if (!campaign.truth || campaign.kind === "graph") {
     return null;
   }
-  const best = Math.max(...campaign.truth.means);
+  const best = campaign.truth.means.reduce((a, b) => Math.max(a, b));
   return rows.reduce((sum, row, arm) => sum + (row === null ? 0 : row[2] * (best - campaign.truth.means[arm])), 0);
 }
 

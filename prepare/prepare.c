@@ -87,6 +87,9 @@ static enum cv_err take_names(struct cv_prepared *prepared, struct cv_why *why) 
 }
 
 static enum cv_err take_truth(struct cv_prepared *prepared, struct cv_why *why) {
+  if (!cv_items_have_means(&prepared->file.items)) {
+    return CV_OK;
+  }
   prepared->truth = calloc(prepared->source.items, sizeof(*prepared->truth));
   if (prepared->truth == NULL) {
     return cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
@@ -119,7 +122,7 @@ static enum cv_err check_first_plan(const struct cv_prepared *prepared, struct c
       err = cv_fail(why, CV_ERR_INVALID,
                     "%s:%u: item \"%s\" has %llu rows in %s, but the first plan needs %u of them; expected a larger "
                     "epsilon, fewer items or replacement: true",
-                    prepared->file.path, items->line, prepared->name[want->arm].text, (unsigned long long)rows,
+                    prepared->file.path, items->line, prepared->name[want->arm], (unsigned long long)rows,
                     items->csv.file, want->tokens);
     }
   }

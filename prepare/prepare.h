@@ -12,9 +12,9 @@ struct cv_prepared {
   struct cv_campaign_file file; /* with a complete spec, the policy's defaults filled in */
   enum cv_policy_kind kind;
   struct cv_score_source source;
-  uint64_t seed;         /* of the instance and the scores */
-  struct cv_label *name; /* of each arm; an item that is gold is none */
-  double *truth;         /* the true mean of each arm */
+  uint64_t seed;     /* of the instance and the scores */
+  const char **name; /* of each arm; an item that is gold is none; the texts are those of `source` */
+  double *truth;     /* the true mean of each arm; NULL: nobody knows it */
 };
 
 /* Seed not set. */

@@ -131,7 +131,7 @@ static enum cv_err next_plan(struct cv_thirdparty_campaign *campaign, const stru
   /* What the broker has on record it has accepted: no PlanAccepted follows. */
   if (recorded) {
     campaign->row.accepted = plan->number;
-    cv_chain_plan(&campaign->row.plans_hash, plan, campaign->digest);
+    CV_TRY(cv_chain_plan(&campaign->row.plans_hash, plan, campaign->digest));
   }
   return CV_OK;
 }
@@ -255,7 +255,8 @@ static bool row_is_plausible(const struct cv_stored_campaign *stored) {
   const struct cv_thirdparty_campaign_row *row = &stored->row;
   bool plan_fits = row->accepted == row->plan || row->accepted + 1 == row->plan;
   for (uint32_t i = 0; i < stored->plan.wants; i++) {
-    plan_fits = plan_fits && stored->plan.want[i].arm < stored->spec.arms;
+    plan_fits = plan_fits && stored->plan.want[i].arm < stored->spec.arms &&
+                cv_want_opponent_fits(&stored->plan.want[i], stored->spec.pairs, stored->spec.arms);
   }
   bool state_fits = row->state_plan == row->plan || row->state_plan + 1 == row->plan;
   return plan_fits && state_fits && row->plan >= 1 && stored->plan.number == row->plan && row->end < CV_END_COUNT;
@@ -325,8 +326,9 @@ static enum cv_err check_plan(const struct cv_thirdparty_campaign *campaign, con
   }
   bool fits = plan->wants >= 1 && plan->wants <= arms;
   for (uint32_t i = 0; fits && i < plan->wants; i++) {
-    fits =
-        plan->want[i].arm < arms && !seen[plan->want[i].arm] && (plan->want[i].tokens >= 1 || campaign->spec.edges > 0);
+    fits = plan->want[i].arm < arms && !seen[plan->want[i].arm] &&
+           (plan->want[i].tokens >= 1 || campaign->spec.edges > 0) &&
+           cv_want_opponent_fits(&plan->want[i], campaign->spec.pairs, arms);
     if (fits) {
       seen[plan->want[i].arm] = 1;
     }
@@ -335,7 +337,7 @@ static enum cv_err check_plan(const struct cv_thirdparty_campaign *campaign, con
   return fits ? CV_OK
               : cv_fail(why, CV_ERR_INVALID,
                         "recorded plan %" PRIu64 " of campaign %" PRIu64
-                        " is empty, or has an arm twice, an arm out of range or an arm without tokens",
+                        " is empty, or has an arm twice, an arm or an opponent out of range, or an arm without tokens",
                         plan->number, campaign->id);
 }
 
@@ -361,11 +363,11 @@ static enum cv_err enqueue(struct cv_thirdparty_campaign *campaign, const struct
  * The broker accepted the last plan. The next commit stores the acceptance; nothing depends on it before, since a
  * broker states its plans again on each connection. A round therefore costs one commit, with its releases, and not two.
  */
-static void take_accepted(struct cv_thirdparty_campaign *campaign) {
+static enum cv_err take_accepted(struct cv_thirdparty_campaign *campaign) {
   campaign->row.accepted = campaign->plan.number;
   campaign->due_plan = false;
   campaign->accepted_unstored = true;
-  cv_chain_plan(&campaign->row.plans_hash, &campaign->plan, campaign->digest);
+  return cv_chain_plan(&campaign->row.plans_hash, &campaign->plan, campaign->digest);
 }
 
 enum cv_err cv_thirdparty_campaign_record(struct cv_thirdparty_campaign *campaign, const struct cv_plan *plan,
@@ -381,7 +383,7 @@ enum cv_err cv_thirdparty_campaign_record(struct cv_thirdparty_campaign *campaig
   CV_TRY(check_plan(campaign, plan, why));
   /* The broker's record equals the own plan: only its PlanAccepted was lost. */
   if (plan->number == campaign->plan.number && cv_plan_asks_same(plan, &campaign->plan)) {
-    take_accepted(campaign);
+    CV_TRY(take_accepted(campaign));
     return finish_if_over(campaign);
   }
   if (is_accepted(campaign) && campaign->left > 0) {
@@ -478,8 +480,7 @@ enum cv_err cv_thirdparty_campaign_accept(struct cv_thirdparty_campaign *campaig
     return cv_fail(why, CV_ERR_STATE, "plan %" PRIu64 " of campaign %" PRIu64 " was accepted; the last one is %" PRIu64,
                    plan, campaign->id, campaign->row.plan);
   }
-  take_accepted(campaign);
-  return CV_OK;
+  return take_accepted(campaign);
 }
 
 enum cv_err cv_thirdparty_campaign_refuse(struct cv_thirdparty_campaign *campaign,

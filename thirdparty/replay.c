@@ -109,6 +109,18 @@ static void expect_no_more_decisions(struct cv_replay *replay) {
   }
 }
 
+struct opponent_text {
+  char text[32];
+};
+
+static struct opponent_text opponent_text(const struct cv_want *want) {
+  struct opponent_text said = {.text = "drawn arms"};
+  if (want->opponent > 0) {
+    (void)snprintf(said.text, sizeof(said.text), "arm %" PRIu32, want->opponent - 1);
+  }
+  return said;
+}
+
 static void compare_wants(struct cv_replay *replay, const struct cv_plan *plan) {
   if (replay->step.done) {
     disagree(replay, "plan %" PRIu64 " is on record; recomputed: nothing was left to ask after plan %" PRIu64,
@@ -119,6 +131,10 @@ static void compare_wants(struct cv_replay *replay, const struct cv_plan *plan) 
   }
   for (uint32_t i = 0; i < plan->wants && i < replay->step.wants; i++) {
     const struct cv_want *stored = &plan->want[i], *mine = &replay->step.want[i];
+    if (stored->opponent != mine->opponent) {
+      disagree(replay, "plan %" PRIu64 " compares arm %" PRIu32 " with %s; recomputed: %s", plan->number, stored->arm,
+               opponent_text(stored).text, opponent_text(mine).text);
+    }
     if (stored->arm != mine->arm || stored->tokens != mine->tokens) {
       disagree(replay,
                "plan %" PRIu64 " asks for %" PRIu32 " tokens of arm %" PRIu32 "; recomputed: %" PRIu32
@@ -136,9 +152,10 @@ static void take_plan(struct cv_replay *replay, const struct cv_plan *plan) {
   for (uint32_t i = 0; i < plan->wants; i++) {
     const struct cv_want *want = &plan->want[i];
     if (want->arm >= replay->spec.arms || (want->tokens == 0 && replay->spec.edges == 0) ||
-        replay->open_want[want->arm]) {
-      disagree(replay, "plan %" PRIu64 " has arm %" PRIu32 " twice, out of range or without tokens", plan->number,
-               want->arm); /* skipped, so that `left` counts each arm once */
+        replay->open_want[want->arm] || !cv_want_opponent_fits(want, replay->spec.pairs, replay->spec.arms)) {
+      disagree(replay,
+               "plan %" PRIu64 " has arm %" PRIu32 " twice, out of range, without tokens or with a wrong opponent",
+               plan->number, want->arm); /* skipped, so that `left` counts each arm once */
       continue;
     }
     replay->open_want[want->arm] = true;

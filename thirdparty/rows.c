@@ -82,12 +82,19 @@ enum cv_err cv_thirdparty_rows_campaign(struct cv_db *db, sqlite3_int64 *id, str
   return CV_OK;
 }
 
+static const char wants[] =
+    "SELECT arm, tokens, opponent FROM plan_want LEFT JOIN plan_opponent"
+    "  USING (campaign, plan, position) WHERE campaign = ? AND plan = ? ORDER BY position";
+static const char wants_before[] =
+    "SELECT arm, tokens, NULL FROM plan_want"
+    "  WHERE campaign = ? AND plan = ? ORDER BY position";
+
 enum cv_err cv_thirdparty_rows_wants(struct cv_db *db, sqlite3_int64 id, uint64_t number, uint32_t arms,
                                      struct cv_plan *ret_plan, struct cv_why *why) {
   sqlite3_stmt *stmt;
   int row;
-  CV_TRY(cv_db_prepare(db, "SELECT arm, tokens FROM plan_want WHERE campaign = ? AND plan = ? ORDER BY position", &stmt,
-                       why));
+  const char *sql = cv_db_version(db) < CV_THIRDPARTY_WITH_PARKED ? wants_before : wants;
+  CV_TRY(cv_db_prepare(db, sql, &stmt, why));
   (void)sqlite3_bind_int64(stmt, 1, id);
   (void)sqlite3_bind_int64(stmt, 2, (sqlite3_int64)number);
   struct cv_plan plan = {.number = number, .want = calloc(arms, sizeof(*plan.want))};
@@ -98,12 +105,16 @@ enum cv_err cv_thirdparty_rows_wants(struct cv_db *db, sqlite3_int64 id, uint64_
   while (err == CV_OK && row != 0) {
     int64_t arm = sqlite3_column_int64(stmt, 0), tokens = sqlite3_column_int64(stmt, 1);
     /* `arms` wants have room; one more would be written behind them. */
-    if (plan.wants == arms || arm < 0 || arm >= arms || tokens < 0 || tokens > UINT32_MAX) {
+    bool is_named = sqlite3_column_type(stmt, 2) != SQLITE_NULL;
+    int64_t opponent = sqlite3_column_int64(stmt, 2);
+    if (plan.wants == arms || arm < 0 || arm >= arms || tokens < 0 || tokens > UINT32_MAX ||
+        (is_named && (opponent < 0 || opponent >= arms || opponent == arm))) {
       err = cv_fail(why, CV_ERR_DAMAGED, "plan %" PRIu64 " has an invalid want", number);
       (void)sqlite3_reset(stmt);
       break;
     }
-    plan.want[plan.wants++] = (struct cv_want){.arm = (uint32_t)arm, .tokens = (uint32_t)tokens};
+    plan.want[plan.wants++] = (struct cv_want){
+        .arm = (uint32_t)arm, .tokens = (uint32_t)tokens, .opponent = is_named ? (uint32_t)opponent + 1 : 0};
     err = cv_db_step(db, stmt, &row, why);
   }
   if (err != CV_OK) {

@@ -207,6 +207,10 @@ static enum cv_err consider(const struct cv_worker *pool, const struct cv_work *
     return cv_fail(why, CV_ERR_DENIED, "the campaign has %u arms; expected %u, as in the worker's scores", terms->arms,
                    work->arms);
   }
+  if (terms->pairs != work->pairs) {
+    return cv_fail(why, CV_ERR_DENIED, "the campaign asks for %s; expected %s, as in the worker's scores",
+                   terms->pairs ? "comparisons of pairs" : "scores", work->pairs ? "comparisons of pairs" : "scores");
+  }
   if (terms->tokens_per_worker == 0 || terms->tokens_per_worker == CV_GIVEN_NEVER) {
     return cv_fail(why, CV_ERR_DENIED, "%u tokens per worker; expected 1 to %u", terms->tokens_per_worker,
                    CV_GIVEN_NEVER - 1);
@@ -285,6 +289,22 @@ static enum cv_err move_on(struct cv_worker *pool, uint64_t worker) {
   return CV_OK;
 }
 
+/* In a campaign of pairs an assignment has an opponent, else none. */
+static enum cv_err check_opponent(const struct cv_terms *terms, const struct cv_assign *assign, struct cv_why *why) {
+  if (!terms->pairs) {
+    return assign->opponent == 0
+               ? CV_OK
+               : cv_fail(why, CV_ERR_FORMAT, "a comparison of two arms; expected one arm: the campaign has no pairs");
+  }
+  bool fits = assign->arms == 1 && assign->opponent > 0 && assign->opponent <= terms->arms &&
+              assign->opponent != assign->arm.one + 1;
+  return fits ? CV_OK
+              : cv_fail(why, CV_ERR_FORMAT,
+                        "an assignment without two different arms below %u; expected a comparison: the campaign has "
+                        "pairs",
+                        terms->arms);
+}
+
 static enum cv_err check_assign(const struct cv_worker *pool, const struct cv_worker_campaign *campaign,
                                 const struct cv_assign *assign, struct cv_why *why) {
   /* The epsilon that was accepted is for this many tokens; one more would exceed it. */
@@ -298,6 +318,7 @@ static enum cv_err check_assign(const struct cv_worker *pool, const struct cv_wo
       return cv_fail(why, CV_ERR_FORMAT, "assignment of arm %u; expected an arm below %u", arm, campaign->terms.arms);
     }
   }
+  CV_TRY(check_opponent(&campaign->terms, assign, why));
   /* A second answer under one ticket would be a second draw for the same place. */
   if (cv_pendings_find(&pool->pendings, assign->ticket) != NULL) {
     return cv_fail(why, CV_ERR_STATE, "the broker assigned an unacknowledged ticket again");
@@ -355,7 +376,8 @@ static enum cv_err answer(struct cv_worker *pool, struct cv_worker_campaign *cam
   pending->worker = assign->worker;
   pending->campaign = assign->campaign;
   pending->values = assign->arms;
-  struct cv_moment at = {.place = assign->place, .round = assign->round, .switched = assign->switched};
+  struct cv_moment at = {
+      .place = assign->place, .round = assign->round, .switched = assign->switched, .opponent = assign->opponent};
   for (uint32_t i = 0; i < assign->arms; i++) {
     uint32_t arm = assign->arms == 1 ? assign->arm.one : assign->arm.many[i];
     int64_t score;

@@ -30,6 +30,7 @@ struct cv_worker;
 struct cv_work {
   const char *campaign; /* campaign name, unique among the works */
   uint32_t arms;        /* number of arms with scores */
+  bool pairs;           /* its scores are comparisons with an opponent */
   bool hires;           /* each arm is one worker, and only that worker may answer for it: keep all of them waiting */
   /* Sets the score of a token; CV_ERR_LIMIT if the data have run out. */
   enum cv_err (*score)(void *data, uint32_t arm, const struct cv_moment *at, int64_t *ret_score);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* crowdveil-worker: reads the settings, then runs the worker's shell until a signal stops it. */
 #include "common/base/mechanisms.h"
+#include "common/crypto/crypto.h"
 #include "worker/shell.h"
 #include "worker/store.h"
+#include "worker/works.h"
 
 #define AT(field) offsetof(struct cv_worker_settings, field)
 
@@ -98,11 +100,26 @@ static const struct cv_config_rule rules[] = {
      .help = "UNSAFE, for teaching: print each score and token on standard output, for everybody who reads it"},
 };
 
+static enum cv_err check(const void *settings, const char *word, struct cv_why *why) {
+  const struct cv_worker_settings *worker = settings;
+  struct cv_works works;
+  struct cv_drbg drbg;
+  (void)word;
+  cv_drbg_init(&drbg);
+  enum cv_err err = cv_works_load(worker->campaign, worker->seed, &drbg.rng, &works, why);
+  cv_drbg_fini(&drbg);
+  if (err == CV_OK) {
+    cv_works_fini(&works);
+  }
+  return err;
+}
+
 static const struct cv_config_table table = {
     .program = "crowdveil-worker",
     .about = "scores assigned items and sends the privatized scores to the broker as tokens",
     .rules = rules,
     .count = CV_COUNT(rules),
+    .check = check,
 };
 
 static int run(const void *settings) {

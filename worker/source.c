@@ -4,7 +4,8 @@
 #include <stdlib.h>
 
 #include "common/base/grid.h"
-#include "worker/csv.h"
+#include "worker/data.h"
+#include "worker/duels.h"
 #include "worker/taxi.h"
 
 /* Draws a worker's mean and spread as in Zhao et al. (2020, section 5.1). Returns the position of its cost between the
@@ -61,35 +62,66 @@ static void fill_items(const struct cv_items *items, uint64_t seed, double *mean
   if (items->source == CV_SOURCE_SYNTHETIC) {
     cv_quality_draw_instance(seed, items->synthetic.mean, items->synthetic.variance, count, mean);
   }
+  bool is_known = cv_items_have_means(items);
   /* A driver's mean and spread are drawn in fill_workers(), whose cost comes from the trips. */
   for (uint32_t i = 0; i < count && items->source != CV_SOURCE_TAXI; i++) {
     item[i] = items->source == CV_SOURCE_SYNTHETIC
                   ? (struct cv_quality_item){.mean = mean[i], .spread = items->synthetic.law.spread}
-                  : (struct cv_quality_item){.mean = items->given.item[i].mean, .spread = items->given.item[i].spread};
+                  : (struct cv_quality_item){.mean = is_known ? items->given.item[i].mean : .5,
+                                             .spread = items->given.item[i].spread};
   }
+}
+
+/* Comparisons by the items' means, taken as strengths. */
+static enum cv_err compare_items(const struct cv_quality_item *item, uint32_t count, uint64_t seed,
+                                 struct cv_quality **ret, struct cv_why *why) {
+  struct cv_pairs pairs = {.arms = count, .strength = calloc(count, sizeof(*pairs.strength))};
+  if (pairs.strength == NULL) {
+    return cv_fail(why, CV_ERR_NOMEM, "out of memory for %u items", count);
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    pairs.strength[i] = item[i].mean;
+  }
+  return cv_quality_new_pairs(&pairs, seed, ret, why);
 }
 
 static enum cv_err fill_model(struct cv_score_source *source, const struct cv_items *items, uint64_t seed,
                               const struct cv_taxis *taxis, struct cv_why *why) {
-  const struct cv_quality_model *model = cv_quality_model_at(cv_items_law(items)->rewards);
-  CV_REQUIRE(model != NULL);
+  const enum cv_rewards rewards = cv_items_law(items)->rewards;
   uint32_t count = source->items;
   double *mean = calloc(count, sizeof(*mean));
   struct cv_quality_item *item = calloc(count, sizeof(*item));
-  source->name = calloc(count, sizeof(*source->name));
   enum cv_err err = CV_OK;
-  if (mean == NULL || item == NULL || source->name == NULL) {
+  if (mean == NULL || item == NULL) {
     err = cv_fail(why, CV_ERR_NOMEM, "out of memory for %u items", count);
   } else {
     fill_items(items, seed, mean, count, item);
     err = items->are_paid ? fill_workers(source, items, seed, taxis, item) : CV_OK;
   }
   if (err == CV_OK) {
-    err = cv_quality_new(model, item, count, seed, &source->quality, why);
+    err = rewards == CV_REWARDS_PAIRS
+              ? compare_items(item, count, seed, &source->quality, why)
+              : cv_quality_new(cv_quality_model_at(rewards), item, count, seed, &source->quality, why);
   }
   free(mean);
   free(item);
   return err;
+}
+
+/* `given`: the names, if they are not those of the section; else NULL. */
+static enum cv_err name_all(struct cv_score_source *source, const struct cv_items *items, const char *const *given,
+                            struct cv_why *why) {
+  struct cv_names names = {0};
+  for (uint32_t i = 0; i < source->items; i++) {
+    if (given != NULL) {
+      cv_names_add(&names, given[i]);
+    } else {
+      cv_items_name(items, i, &names);
+    }
+  }
+  enum cv_err err = cv_names_take(&names, &source->name);
+  cv_names_fini(&names);
+  return err == CV_OK ? err : cv_fail(why, err, "out of memory for %u items", source->items);
 }
 
 static enum cv_err make_model(struct cv_score_source *source, const struct cv_campaign_file *campaign, uint64_t seed,
@@ -104,12 +136,8 @@ static enum cv_err make_model(struct cv_score_source *source, const struct cv_ca
   }
   source->items = is_taxi ? taxis->drivers : cv_items_count(items);
   enum cv_err err = fill_model(source, items, seed, taxis, why);
-  for (uint32_t i = 0; i < source->items && err == CV_OK; i++) {
-    if (is_taxi) {
-      source->name[i] = taxis->name[i];
-    } else {
-      cv_items_name(items, i, &source->name[i]);
-    }
+  if (err == CV_OK) {
+    err = name_all(source, items, is_taxi ? taxis->name : NULL, why);
   }
   cv_taxis_fini(&read);
   if (err != CV_OK) {
@@ -136,18 +164,12 @@ static enum cv_err make_adversary(struct cv_score_source *source, const struct c
                    campaign->items.line, (unsigned long long)rounds, CV_ROUNDS_MAX);
   }
   source->items = items->count;
-  source->name = calloc(items->count, sizeof(*source->name));
-  if (source->name == NULL) {
-    return cv_fail(why, CV_ERR_NOMEM, "out of memory for %u items", items->count);
-  }
-  for (uint32_t i = 0; i < items->count; i++) {
-    cv_items_name(&campaign->items, i, &source->name[i]);
-  }
+  CV_TRY(name_all(source, &campaign->items, NULL, why));
   return cv_quality_new_adversary(&adversary, &source->quality, why);
 }
 
 /* Without replacement an item needs enough rows for one round; else the round could never finish. */
-static enum cv_err check_rounds(const struct cv_campaign_file *campaign, const struct cv_csv_data *data,
+static enum cv_err check_rounds(const struct cv_campaign_file *campaign, const struct cv_data *data,
                                 struct cv_why *why) {
   const struct cv_param *round = cv_params_find(&campaign->spec.policy.params, "tokens_per_round");
   if (campaign->items.csv.replacement || round == NULL || round->is_text) {
@@ -160,7 +182,7 @@ static enum cv_err check_rounds(const struct cv_campaign_file *campaign, const s
           why, CV_ERR_INVALID,
           "%s:%u: item \"%s\" has %llu rows in %s, but a round needs tokens_per_round = %.10g of them; expected "
           "a smaller round or replacement: true",
-          campaign->path, campaign->items.line, data->name[i].text, (unsigned long long)rows, campaign->items.csv.file,
+          campaign->path, campaign->items.line, data->name[i], (unsigned long long)rows, campaign->items.csv.file,
           round->number);
     }
   }
@@ -170,16 +192,8 @@ static enum cv_err check_rounds(const struct cv_campaign_file *campaign, const s
 static enum cv_err make_rows(struct cv_score_source *source, const struct cv_campaign_file *campaign, uint64_t seed,
                              struct cv_why *why) {
   const struct cv_items_csv *items = &campaign->items.csv;
-  const struct cv_csv_ask ask = {.path = items->file,
-                                 .item_column = items->item_column,
-                                 .score_column = items->score_column,
-                                 .worker_column = items->worker_column[0] == '\0' ? NULL : items->worker_column,
-                                 .delimiter = items->delimiter,
-                                 .has_scale = items->has_scale,
-                                 .low = items->scale_low,
-                                 .high = items->scale_high};
-  struct cv_csv_data data;
-  CV_TRY(cv_csv_read(&ask, &data, why));
+  struct cv_data data;
+  CV_TRY(cv_data_read(items, &data, why));
   enum cv_err err = check_rounds(campaign, &data, why);
   if (err == CV_OK) {
     err = cv_quality_new_rows(&data.rows, items->replacement, seed, &source->quality, why);
@@ -188,11 +202,34 @@ static enum cv_err make_rows(struct cv_score_source *source, const struct cv_cam
     source->items = data.items;
     source->name = data.name;
     source->persons = data.persons;
-    /* The source owns names and persons from here on; cv_csv_fini() frees the rest. */
+    source->scale = data.scale;
+    source->notes = data.notes;
+    /* The source owns names and persons from here on; cv_data_fini() frees the rest. */
     data.name = NULL;
     data.persons = (struct cv_persons){0};
   }
-  cv_csv_fini(&data);
+  cv_data_fini(&data);
+  return err;
+}
+
+static enum cv_err make_duels(struct cv_score_source *source, const struct cv_items_csv *items, uint64_t seed,
+                              struct cv_why *why) {
+  const struct cv_duels_ask ask = {.path = items->file,
+                                   .item_column = items->item_column,
+                                   .versus_column = items->versus_column,
+                                   .score_column = items->score_column,
+                                   .delimiter = items->delimiter,
+                                   .low = items->has_scale ? items->scale_low : 0,
+                                   .high = items->has_scale ? items->scale_high : 1};
+  struct cv_duels duels;
+  CV_TRY(cv_duels_read(&ask, &duels, why));
+  enum cv_err err = cv_quality_new_pairs(&duels.pairs, seed, &source->quality, why);
+  if (err == CV_OK) {
+    source->items = duels.items;
+    source->name = duels.name;
+    duels.name = NULL; /* the source's from here on */
+  }
+  cv_duels_fini(&duels);
   return err;
 }
 
@@ -202,7 +239,8 @@ enum cv_err cv_score_source_init(struct cv_score_source *ret, const struct cv_ca
   enum cv_err err = CV_ERR_INVALID;
   switch (campaign->items.source) {
     case CV_SOURCE_CSV:
-      err = make_rows(&source, campaign, seed, why);
+      err = cv_items_are_pairs(&campaign->items) ? make_duels(&source, &campaign->items.csv, seed, why)
+                                                 : make_rows(&source, campaign, seed, why);
       break;
     case CV_SOURCE_ADVERSARY:
       err = make_adversary(&source, campaign, seed, why);
@@ -219,6 +257,16 @@ enum cv_err cv_score_source_init(struct cv_score_source *ret, const struct cv_ca
   }
   *ret = source;
   return CV_OK;
+}
+
+enum cv_err cv_score_source_needs_means(const struct cv_campaign_file *campaign, struct cv_why *why) {
+  return cv_items_have_means(&campaign->items)
+             ? CV_OK
+             : cv_fail(
+                   why, CV_ERR_INVALID,
+                   "%s:%u: the items have no means, so only people can give scores; expected a mean of each item, to "
+                   "simulate them",
+                   campaign->path, campaign->items.line);
 }
 
 void cv_score_source_fini(struct cv_score_source *source) {

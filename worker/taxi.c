@@ -12,6 +12,7 @@
 
 /* The ids of the City of Chicago are 128 hexadecimal digits. Longer trips than MILES_MAX are data errors. */
 enum { DRIVERS_MAX = 1 << 20, ID_MAX = 128, MILES_MAX = 25000 };
+enum { NAME_BYTES = 64 }; /* of a driver: the first digits of its id, so that tables stay narrow */
 static const double AREA_MAX = 1e9;
 
 enum { TAXI, MILES, AREA, COLUMNS };
@@ -175,30 +176,37 @@ static enum cv_err take_cost(const struct cv_items_taxi *items, const struct dri
   return CV_OK;
 }
 
-static void take_name(const struct driver *driver, struct cv_label *ret) {
-  /* Ids are longer than names; for people, the first bytes of an id say which taxi it is. */
-  size_t n = strnlen(driver->id, sizeof(ret->text) - 1);
-  memcpy(ret->text, driver->id, n);
-  while (!cv_name_is_valid(ret->text)) { /* the cut may split a character: shorten further */
-    ret->text[--n] = '\0';
+static void add_name(const struct driver *driver, struct cv_names *names) {
+  char text[NAME_BYTES] = "";
+  /* Ids are of 128 digits; for people, the first ones say which taxi it is. */
+  size_t n = strnlen(driver->id, sizeof(text) - 1);
+  memcpy(text, driver->id, n);
+  while (!cv_name_is_item(text)) { /* the cut may split a character: shorten further */
+    text[--n] = '\0';
   }
+  cv_names_add(names, text);
 }
 
 static enum cv_err choose(struct reading *reading, struct cv_taxis *taxis, struct cv_why *why) {
   HASH_SORT(reading->drivers, by_trips);
   CV_TRY(count(reading, &taxis->drivers, why));
-  taxis->name = calloc(taxis->drivers, sizeof(*taxis->name));
   taxis->cost_micro = calloc(taxis->drivers, sizeof(*taxis->cost_micro));
-  if (taxis->name == NULL || taxis->cost_micro == NULL) {
+  if (taxis->cost_micro == NULL) {
     return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", reading->items->file);
   }
+  struct cv_names names = {0};
+  enum cv_err err = CV_OK;
   const struct driver *driver = reading->drivers;
-  for (uint32_t i = 0; i < taxis->drivers; i++, driver = driver->hh.next) {
-    CV_TRY(take_cost(reading->items, driver, &taxis->cost_micro[i], why));
-    take_name(driver, &taxis->name[i]);
+  for (uint32_t i = 0; i < taxis->drivers && err == CV_OK; i++, driver = driver->hh.next) {
+    err = take_cost(reading->items, driver, &taxis->cost_micro[i], why);
+    add_name(driver, &names);
     taxis->trips += driver->trips;
   }
-  return CV_OK;
+  if (err == CV_OK && cv_names_take(&names, &taxis->name) != CV_OK) {
+    err = cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", reading->items->file);
+  }
+  cv_names_fini(&names);
+  return err;
 }
 
 enum cv_err cv_taxis_read(const struct cv_items_taxi *items, struct cv_taxis *ret, struct cv_why *why) {

@@ -14,9 +14,9 @@
 
 struct cv_taxis {
   uint32_t drivers;
-  struct cv_label *name; /* taxi_id, cut to fit; sorted by number of trips, the largest first, then by bytes; owned */
-  uint64_t *cost_micro;  /* cost of the driver's mean trip in miles; 1 .. CV_COST_MAX_MICRO; owned */
-  uint64_t trips;        /* of all chosen drivers */
+  const char **name;    /* taxi_id, cut to fit; sorted by number of trips, the largest first, then by bytes; owned */
+  uint64_t *cost_micro; /* cost of the driver's mean trip in miles; 1 .. CV_COST_MAX_MICRO; owned */
+  uint64_t trips;       /* of all chosen drivers */
 };
 
 /* The caller frees *ret with cv_taxis_fini(). CV_ERR_IO, CV_ERR_INVALID, CV_ERR_LIMIT or CV_ERR_NOMEM, with a line. */

@@ -18,8 +18,11 @@ CV_MECHANISMS(CV_MECHANISM_DECLARED)
   "epsilon-differential privacy per arm for all releases up to the horizon together (event level)"
 
 /* The parameter of a mechanism that must know the largest number of releases; 0: derived from the campaign. */
-#define CV_HORIZON_RULE \
-  { .key = "horizon", .low = 1, .high = (double)(CV_RELEASES_END - 1), .whole = true, .fallback = 0 }
+#define CV_HORIZON_RULE                                                                              \
+  {                                                                                                  \
+    .key = "horizon", .low = 1, .high = (double)(CV_RELEASES_END - 1), .whole = true, .fallback = 0, \
+    .help = "the largest number of releases of one arm; 0: from limits.tokens"                       \
+  }
 
 /* One sample of Lap(b), in grid units: scale b CV_GRID / epsilon. b < 2^12. */
 int64_t cv_mechanism_laplace(const struct cv_mechanism *self, uint64_t b, struct cv_rng *rng);
@@ -93,8 +96,11 @@ struct cv_kary {
 };
 
 enum { CV_KARY_MAX = 99 };
-#define CV_KARY_RULE(otherwise) \
-  { .key = "k", .low = 3, .high = CV_KARY_MAX, .whole = true, .fallback = (otherwise) }
+#define CV_KARY_RULE(otherwise)                                                        \
+  {                                                                                    \
+    .key = "k", .low = 3, .high = CV_KARY_MAX, .whole = true, .fallback = (otherwise), \
+    .help = "children of a node of the tree, odd; 0: the best for the horizon"         \
+  }
 
 /* CV_ERR_INVALID if k is even. */
 CV_MUST_USE enum cv_err cv_kary_check(const struct cv_mechanism_law *law, struct cv_why *why);

@@ -162,18 +162,39 @@ static uint64_t pure_of_rule(const struct cv_local *law) {
   return law->epsilon_micro + (uint64_t)ceil(above * (double)CV_MICRO + 1e-6);
 }
 
+static const char *const rule_words[] = {"optimal", "printed", NULL};
+static const struct cv_param_rule response_rules[] = {
+    {.key = "epsilon", .low = 1e-6, .high = 4000, .fallback = 0, .help = "of each token; smaller is more private"},
+    {.key = "delta",
+     .low = 0,
+     .high = 1,
+     .high_open = true,
+     .fallback = 0,
+     .help = "the probability with which a token may tell more"},
+    {.key = "rule",
+     .choices = rule_words,
+     .fallback_text = "optimal",
+     .help = "optimal: the best matrix for epsilon and delta; printed: as the paper has it"},
+    {.key = "p00",
+     .low = 0,
+     .high = 1,
+     .low_open = true,
+     .high_open = true,
+     .fallback = 0,
+     .help = "instead of epsilon: the probability that a bit 0 is sent as 0; p00.1, p00.2 for each item"},
+    {.key = "p11",
+     .low = 0,
+     .high = 1,
+     .low_open = true,
+     .high_open = true,
+     .fallback = 0,
+     .help = "instead of epsilon: the probability that a bit 1 is sent as 1; p11.1, p11.2 for each item"},
+};
+
 static enum cv_err read_response(struct cv_params *params, uint32_t arms, struct cv_local *law, struct cv_why *why) {
-  static const char *const words[] = {"optimal", "printed", NULL};
-  static const struct cv_param_rule rules[] = {
-      {.key = "epsilon", .low = 1e-6, .high = 4000, .fallback = 0},
-      {.key = "delta", .low = 0, .high = 1, .high_open = true, .fallback = 0},
-      {.key = "rule", .choices = words, .fallback_text = "optimal"},
-      {.key = "p00", .low = 0, .high = 1, .low_open = true, .high_open = true, .fallback = 0},
-      {.key = "p11", .low = 0, .high = 1, .low_open = true, .high_open = true, .fallback = 0},
-  };
   const struct cv_param *bad;
   CV_TRY(take_entries(params, arms, law, why));
-  CV_TRY(cv_params_check(params, rules, CV_COUNT(rules), &bad, why));
+  CV_TRY(cv_params_check(params, response_rules, CV_COUNT(response_rules), &bad, why));
   CV_TRY(read_epsilon(params, law, why));
   CV_TRY(read_decimal(params, "delta", CV_PICO, 12, &law->delta_pico, why));
   if (law->delta_pico >= (uint64_t)CV_PICO) {
@@ -202,10 +223,15 @@ static enum cv_err read_response(struct cv_params *params, uint32_t arms, struct
 
 /* ---- the others ---- */
 
+static const struct cv_param_rule laplace_rules[] = {{.key = "epsilon",
+                                                      .low = 1e-6,
+                                                      .high = 4000,
+                                                      .fallback = (double)NAN,
+                                                      .help = "of each token; smaller is more private"}};
+
 static enum cv_err read_laplace(struct cv_params *params, uint32_t arms, struct cv_local *law, struct cv_why *why) {
-  static const struct cv_param_rule rules[] = {{.key = "epsilon", .low = 1e-6, .high = 4000, .fallback = (double)NAN}};
   const struct cv_param *bad;
-  CV_TRY(cv_params_check(params, rules, CV_COUNT(rules), &bad, why));
+  CV_TRY(cv_params_check(params, laplace_rules, CV_COUNT(laplace_rules), &bad, why));
   CV_TRY(read_epsilon(params, law, why));
   law->pure_micro = law->epsilon_micro;
   /* B = ceil(40 CV_GRID/epsilon); noise beyond B has probability of about e^-40. */
@@ -220,6 +246,33 @@ static enum cv_err read_none(struct cv_params *params, uint32_t arms, struct cv_
   law->epsilon_micro = law->pure_micro = CV_EPSILON_NONE;
   law->high = CV_GRID;
   return cv_params_check(params, NULL, 0, &bad, why);
+}
+
+/* ---- what the reference of campaign files says ---- */
+
+#define none_about     "the score itself is sent"
+#define response_about "a bit that is 1 with the score's probability, and flipped with a known one"
+#define laplace_about  "the score plus Laplace noise"
+#define none_count     0
+#define response_count CV_COUNT(response_rules)
+#define laplace_count  CV_COUNT(laplace_rules)
+#define none_table     NULL
+#define response_table response_rules
+#define laplace_table  laplace_rules
+
+const char *cv_local_about(enum cv_local_kind kind) {
+#define ABOUT(file, kind, name, bounded, parameters, kept) (kept) > 0 ? response_about : parameters##_about,
+  static const char *const about[] = {CV_LOCALS(ABOUT)};
+  return about[kind];
+}
+
+const struct cv_param_rule *cv_local_rules(enum cv_local_kind kind, size_t *ret_count) {
+#define TABLE(file, kind, name, bounded, parameters, kept) (kept) > 0 ? NULL : parameters##_table,
+#define COUNT(file, kind, name, bounded, parameters, kept) (kept) > 0 ? 0 : parameters##_count,
+  static const struct cv_param_rule *const table[] = {CV_LOCALS(TABLE)};
+  static const size_t count[] = {CV_LOCALS(COUNT)};
+  *ret_count = count[kind];
+  return table[kind];
 }
 
 /* A bit that is always kept as often; what one token tells follows. */

@@ -82,6 +82,11 @@ enum cv_local_kind cv_local_find(const char *name);
 /* Whether tokens lie between 0 and 1 for all parameters; true for CV_LOCAL_KINDS, the unknown privatizer. */
 bool cv_local_is_bounded(enum cv_local_kind kind);
 
+/* What it does, in a few words, and its parameters; *ret_count is 0 if it has none. For the reference of campaign
+ * files. */
+const char *cv_local_about(enum cv_local_kind kind);
+const struct cv_param_rule *cv_local_rules(enum cv_local_kind kind, size_t *ret_count);
+
 /* Reads and checks a choice of privatizer. Returns CV_ERR_NOT_FOUND (unknown name) or CV_ERR_INVALID (parameters),
  * with the reason in `why`. */
 CV_MUST_USE enum cv_err cv_local_init(const struct cv_choice *choice, uint32_t arms, struct cv_local *ret,

@@ -106,7 +106,7 @@ static enum cv_err fail_unknown(const char *key, const struct cv_param_rule *rul
   return cv_fail(why, CV_ERR_INVALID, "unknown key \"%s\"; expected %s", key, known);
 }
 
-static void describe(const struct cv_param_rule *rule, char *text, size_t size) {
+void cv_param_describe(const struct cv_param_rule *rule, char *text, size_t size) {
   if (rule->choices != NULL) {
     list_choices(rule, text, size);
     return;
@@ -134,7 +134,7 @@ static enum cv_err check_one(const struct cv_param *param, const struct cv_param
       return CV_OK;
     }
   }
-  describe(rule, expected, sizeof(expected));
+  cv_param_describe(rule, expected, sizeof(expected));
   if (param->is_text) {
     return cv_fail(why, CV_ERR_INVALID, "%s is \"%s\"; expected %s", param->key, param->text, expected);
   }
@@ -144,7 +144,7 @@ static enum cv_err check_one(const struct cv_param *param, const struct cv_param
 static enum cv_err fill_in(struct cv_params *params, const struct cv_param_rule *rule, struct cv_why *why) {
   if (rule->choices != NULL ? rule->fallback_text == NULL : isnan(rule->fallback)) {
     char expected[160];
-    describe(rule, expected, sizeof(expected));
+    cv_param_describe(rule, expected, sizeof(expected));
     return cv_fail(why, CV_ERR_INVALID, "missing %s; expected %s", rule->key, expected);
   }
   return rule->choices != NULL ? cv_params_set_text(params, rule->key, rule->fallback_text)

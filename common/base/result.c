@@ -62,6 +62,10 @@ enum cv_err cv_plan_copy(const struct cv_plan *from, struct cv_plan *ret_to) {
   return CV_OK;
 }
 
+bool cv_want_opponent_fits(const struct cv_want *want, bool pairs, uint32_t arms) {
+  return want->opponent == 0 || (pairs && want->opponent <= arms && want->opponent != want->arm + 1);
+}
+
 bool cv_plan_asks_same(const struct cv_plan *a, const struct cv_plan *b) {
   return a->wants == b->wants && (a->wants == 0 || memcmp(a->want, b->want, a->wants * sizeof(*a->want)) == 0);
 }

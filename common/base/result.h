@@ -37,11 +37,18 @@ struct cv_release {
  * A request for `tokens` further assignments of one arm. In a campaign with a feedback graph an assignment shows the
  * arm and those of its neighbours that the plan names; an arm with 0 tokens is only shown by its neighbours'
  * assignments. Without a graph each assignment is one token, and 0 is invalid.
+ *
+ * In a campaign of pairs `opponent` is 1 + the arm that all these tokens are compared with, or 0: another arm, drawn
+ * uniformly for each token. Else it is 0.
  */
 struct cv_want {
   uint32_t arm;
   uint32_t tokens;
+  uint32_t opponent;
 };
+
+/* Whether a want's opponent is one that a campaign with this many arms may have. */
+bool cv_want_opponent_fits(const struct cv_want *want, bool pairs, uint32_t arms);
 
 /* A plan is closed when every want has had its release. `number` counts from 1 without gaps. */
 struct cv_plan {

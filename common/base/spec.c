@@ -9,8 +9,8 @@
 #include "common/base/text.h"
 
 enum { SPEC_VERSION = 2 };
-/* Flags of a stored spec: its optional lists. */
-enum { HAS_NAMES = 1, HAS_COSTS = 2, HAS_WORKERS = 4, HAS_ALL = 7 };
+/* Flags of a stored spec: its optional lists, and whether its tokens compare pairs. */
+enum { HAS_NAMES = 1, HAS_COSTS = 2, HAS_WORKERS = 4, IS_PAIRS = 8, HAS_ALL = 15 };
 
 void cv_spec_fini(struct cv_spec *spec) {
   if (spec == NULL) {
@@ -38,7 +38,7 @@ static enum cv_err copy_array(const void *from, size_t n, size_t size, void *ret
 }
 
 static enum cv_err copy_arrays(const struct cv_spec *from, struct cv_spec *to) {
-  CV_TRY(copy_array(from->names, from->arms, sizeof(*from->names), &to->names));
+  CV_TRY(cv_names_copy(from->names, from->arms, &to->names));
   CV_TRY(copy_array(from->cost_micro, from->arms, sizeof(*from->cost_micro), &to->cost_micro));
   CV_TRY(copy_array(from->worker, from->arms, sizeof(*from->worker), &to->worker));
   return copy_array(from->edge, from->edges, sizeof(*from->edge), &to->edge);
@@ -129,6 +129,25 @@ static enum cv_err check_edges(const struct cv_spec *spec, struct cv_why *why) {
   return CV_OK;
 }
 
+/* Each of these gives a token another meaning; two at once have none. */
+static enum cv_err check_pairs(const struct cv_spec *spec, struct cv_why *why) {
+  if (!spec->pairs) {
+    return CV_OK;
+  }
+  if (spec->arms < 2) {
+    return cv_fail(why, CV_ERR_INVALID, "a campaign of pairs has 1 arm; expected at least 2");
+  }
+  if (spec->edges > 0) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "a campaign of pairs has a feedback graph; expected none: an answer about two arms counts for one");
+  }
+  return spec->cost_micro == NULL
+             ? CV_OK
+             : cv_fail(
+                   why, CV_ERR_INVALID,
+                   "a campaign of pairs hires workers; expected no costs: workers are not compared with each other");
+}
+
 enum cv_err cv_spec_check(const struct cv_spec *spec, struct cv_why *why) {
   if (!cv_name_is_valid(spec->name)) {
     return cv_fail(why, CV_ERR_INVALID, "the campaign's name is empty, too long or not printable UTF-8");
@@ -137,7 +156,7 @@ enum cv_err cv_spec_check(const struct cv_spec *spec, struct cv_why *why) {
     return cv_fail(why, CV_ERR_INVALID, "%u arms; expected 1 to %d", spec->arms, CV_ARMS_MAX);
   }
   for (uint32_t i = 0; spec->names != NULL && i < spec->arms; i++) {
-    if (!cv_name_is_valid(spec->names[i].text)) {
+    if (!cv_name_is_item(spec->names[i])) {
       return cv_fail(why, CV_ERR_INVALID, "the name of arm %u is empty, too long or not printable UTF-8", i);
     }
   }
@@ -151,7 +170,8 @@ enum cv_err cv_spec_check(const struct cv_spec *spec, struct cv_why *why) {
     return cv_fail(why, CV_ERR_INVALID, "the limit of tokens is 0; expected at least 1");
   }
   CV_TRY(check_recruitment(spec, why));
-  return check_edges(spec, why);
+  CV_TRY(check_edges(spec, why));
+  return check_pairs(spec, why);
 }
 
 bool cv_spec_has_noise(const struct cv_spec *spec) {
@@ -193,9 +213,9 @@ void cv_spec_encode(const struct cv_spec *spec, struct cv_buf *out) {
   put_text(out, spec->name);
   cv_buf_put_u32(out, spec->arms);
   cv_buf_put_u8(out, (uint8_t)((spec->names != NULL ? HAS_NAMES : 0) | (spec->cost_micro != NULL ? HAS_COSTS : 0) |
-                               (spec->worker != NULL ? HAS_WORKERS : 0)));
+                               (spec->worker != NULL ? HAS_WORKERS : 0) | (spec->pairs ? IS_PAIRS : 0)));
   for (uint32_t i = 0; spec->names != NULL && i < spec->arms; i++) {
-    put_text(out, spec->names[i].text);
+    put_text(out, spec->names[i]);
   }
   put_numbers(out, spec->cost_micro, spec->arms);
   put_numbers(out, spec->worker, spec->arms);
@@ -254,14 +274,15 @@ static void read_choice(struct cv_reader *in, struct cv_choice *choice) {
 }
 
 static enum cv_err read_names(struct cv_reader *in, struct cv_spec *spec) {
-  spec->names = calloc(spec->arms, sizeof(*spec->names));
-  if (spec->names == NULL) {
-    return CV_ERR_NOMEM;
+  struct cv_names names = {0};
+  char text[CV_ITEM_BYTES] = "";
+  for (uint32_t i = 0; i < spec->arms && !in->failed; i++) {
+    read_text(in, text, sizeof(text));
+    cv_names_add(&names, text);
   }
-  for (uint32_t i = 0; i < spec->arms; i++) {
-    read_text(in, spec->names[i].text, sizeof(spec->names[i].text));
-  }
-  return CV_OK;
+  enum cv_err err = in->failed ? CV_ERR_FORMAT : cv_names_take(&names, &spec->names);
+  cv_names_fini(&names);
+  return err;
 }
 
 static enum cv_err read_numbers(struct cv_reader *in, uint32_t n, uint64_t **ret) {
@@ -299,6 +320,7 @@ static enum cv_err read_lists(struct cv_reader *in, struct cv_spec *spec) {
   if (in->failed || has > HAS_ALL || (has != 0 && spec->arms == 0)) {
     return CV_ERR_FORMAT;
   }
+  spec->pairs = (has & IS_PAIRS) != 0;
   if ((has & HAS_NAMES) != 0) {
     CV_TRY(read_names(in, spec));
   }
@@ -347,13 +369,16 @@ enum cv_err cv_spec_decode(struct cv_reader *in, struct cv_spec *ret_spec) {
 }
 
 uint32_t cv_spec_shown_most(const struct cv_spec *spec) {
-  uint32_t degree[CV_ARMS_MAX] = {0}, most = 0;
-  for (uint32_t i = 0; i < spec->edges; i++) {
-    uint32_t a = ++degree[spec->edge[i].a], b = ++degree[spec->edge[i].b];
+  if (spec->edges == 0) {
+    return 1;
+  }
+  uint16_t degree[CV_ARMS_MAX] = {0}, most = 0;
+  for (uint32_t i = 0; i < spec->edges && most < UINT16_MAX; i++) {
+    uint16_t a = ++degree[spec->edge[i].a], b = ++degree[spec->edge[i].b];
     most = a > most ? a : most;
     most = b > most ? b : most;
   }
-  return most + 1;
+  return most + 1U;
 }
 
 uint64_t cv_spec_hires(const struct cv_spec *spec) {

@@ -10,17 +10,15 @@
 #include <stdint.h>
 
 #include "common/base/buf.h"
+#include "common/base/names.h"
 #include "common/base/params.h"
 
-enum { CV_NAME_BYTES = 64, CV_ARMS_MAX = 4096, CV_EDGES_MAX = 65536 };
+/* CV_NAME_BYTES: of a campaign, a party or a column, with its terminator; those of items are longer (names.h). */
+enum { CV_NAME_BYTES = 64, CV_ARMS_MAX = 131072, CV_EDGES_MAX = 65536 };
 /* Scores that one assignment may ask for: an arm and its neighbours. */
 enum { CV_VALUES_MAX = 64 };
 /* The most rounds that an assignment looks back, for simulated adversaries with a memory. */
 enum { CV_MEMORY_MAX = 1000 };
-
-struct cv_label {
-  char text[CV_NAME_BYTES];
-};
 
 /* An algorithm by name with its parameters. */
 struct cv_choice {
@@ -40,8 +38,8 @@ struct cv_edge {
 
 struct cv_spec {
   char name[CV_NAME_BYTES];
-  uint32_t arms;          /* 1 .. CV_ARMS_MAX */
-  struct cv_label *names; /* `arms` item names, owned; NULL unless the campaign says share_names */
+  uint32_t arms;      /* 1 .. CV_ARMS_MAX */
+  const char **names; /* `arms` item names (names.h), owned; NULL unless the campaign says share_names */
   struct cv_choice policy;
   struct cv_choice mechanism;
   struct cv_choice privatizer;
@@ -61,6 +59,9 @@ struct cv_spec {
   /* Feedback graph: an assignment of an arm also asks for those of its neighbours that the plan names. */
   uint32_t edges;
   struct cv_edge *edge; /* `edges` of them in ascending order, each once, owned; NULL if there are none */
+  /* A token compares its arm with an opponent: one bit, whether the arm wins. The opponent is another arm, drawn
+   * uniformly by the broker or named by the plan. */
+  bool pairs;
 };
 
 void cv_spec_fini(struct cv_spec *spec);
@@ -74,7 +75,8 @@ bool cv_spec_has_noise(const struct cv_spec *spec);
 bool cv_spec_is_exact(const struct cv_spec *spec);
 /* The number of tokens that the budget buys from the cheapest worker; 0 without recruitment. */
 uint64_t cv_spec_hires(const struct cv_spec *spec);
-/* The most arms that one assignment can show: 1, or with a feedback graph one more than the largest degree. */
+/* The most arms that one assignment can show: 1, or with a feedback graph one more than the largest degree. Counts to
+ * 65536. */
 uint32_t cv_spec_shown_most(const struct cv_spec *spec);
 /*
  * The largest epsilon that the campaign can cost one worker, in micro-epsilon: the cost of a score times the arms
@@ -85,7 +87,7 @@ uint64_t cv_spec_worker_micro(const struct cv_spec *spec, uint64_t token_micro);
 /* The cost to each contributing worker, in micro-epsilon, of a campaign that releases exact sums: above the largest
  * limit that an operator can set. */
 #define CV_UNPROTECTED_MICRO ((uint64_t)UINT32_MAX)
-/* One line of a name: printable UTF-8 (text.h), 1 .. CV_NAME_BYTES - 1 bytes. */
+/* One line of a name of a campaign or a column: printable UTF-8 (text.h), 1 .. CV_NAME_BYTES - 1 bytes. */
 bool cv_name_is_valid(const char *text);
 
 /* The stored form, little-endian, with a version byte. Decoding accepts only what encoding produces. */

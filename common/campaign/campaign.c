@@ -8,7 +8,14 @@
 #include "common/base/text.h"
 #include "common/campaign/read_items.h"
 #include "common/campaign/read_workers.h"
+#include "common/campaign/section.h"
 #include "common/config/rules.h"
+
+/* What values are expected, for messages and for the reference. */
+#define NAME    "a name of 1 to 63 bytes"
+#define MAPPING "a mapping of keys and values"
+#define CHOICE  "an algorithm's name, or a mapping with it as name"
+#define EPSILON "a number above 0 and at most 4000, with at most 6 decimals"
 
 /* Reads an algorithm: a word, or a mapping with `name` and parameters. For a privatizer a list gives each arm its
  * own value, as key.1, key.2, ... */
@@ -65,7 +72,7 @@ static enum cv_err load_choice(struct cv_yaml *yaml, const yaml_node_t *node, co
   static const char expected[] = "an algorithm's name";
   struct cv_choice choice = {0};
   if (node->type != YAML_MAPPING_NODE) {
-    CV_TRY(take_word(yaml, node, section, "an algorithm's name, or a mapping with it as name", choice.name, why));
+    CV_TRY(take_word(yaml, node, section, CHOICE, choice.name, why));
     *ret = choice;
     return CV_OK;
   }
@@ -99,9 +106,49 @@ struct privacy {
   bool share_names;
 };
 
+static const char *const trust_words[] = {"untrusted", "trusted", NULL};
+
+static const struct cv_config_rule privacy_rules[] = {
+    {.key = "mechanism",
+     .type = CV_CONFIG_OTHER,
+     .noun = CHOICE,
+     .example = "segments",
+     .fallback = "hybrid",
+     .help = "the noise that the broker adds to sums; auto leaves the choice to simulations"},
+    {.key = "epsilon",
+     .type = CV_CONFIG_OTHER,
+     .noun = EPSILON,
+     .example = "0.5",
+     .help = "bounds what the releases disclose about one score: smaller is more private; required with noise"},
+    {.key = "privatizer",
+     .type = CV_CONFIG_OTHER,
+     .noun = CHOICE,
+     .example = "{name: randomized-response, epsilon: 1}",
+     .fallback = "none",
+     .help = "what a worker does to a score before it leaves; a list as a parameter gives each item its own value"},
+    {.key = "tokens_per_worker",
+     .type = CV_CONFIG_WHOLE,
+     .offset = offsetof(struct privacy, tokens_per_worker),
+     .low = 1,
+     .high = 1e6,
+     .fallback = "1",
+     .help = "how many scores one worker may give; in a recruitment the budget says it"},
+    {.key = "third_party",
+     .type = CV_CONFIG_WORD,
+     .offset = offsetof(struct privacy, third_party),
+     .choices = trust_words,
+     .fallback = "untrusted",
+     .help = "trusted: exact sums may leave the broker, if its operator permits it too"},
+    {.key = "share_names",
+     .type = CV_CONFIG_BOOL,
+     .offset = offsetof(struct privacy, share_names),
+     .fallback = "false",
+     .help = "true: the third-party receives the items' names; else it knows them by number"},
+};
+
 static enum cv_err load_epsilon(struct cv_yaml *yaml, const yaml_node_t *mapping, struct cv_spec *spec,
                                 struct cv_why *why) {
-  static const char expected[] = "a number above 0 and at most 4000, with at most 6 decimals";
+  static const char expected[] = EPSILON;
   const yaml_node_t *node = cv_yaml_find(yaml, mapping, "epsilon").value;
   if (node == NULL) {
     /* A mechanism without noise has no epsilon to choose. */
@@ -132,27 +179,8 @@ static enum cv_err load_choice_at(struct cv_yaml *yaml, const yaml_node_t *mappi
 
 static enum cv_err load_privacy(struct cv_yaml *yaml, const yaml_node_t *mapping, struct cv_campaign_file *ret,
                                 struct cv_why *why) {
-  static const char *const trust[] = {"untrusted", "trusted", NULL};
-  static const struct cv_config_rule rules[] = {
-      {.key = "tokens_per_worker",
-       .type = CV_CONFIG_WHOLE,
-       .offset = offsetof(struct privacy, tokens_per_worker),
-       .low = 1,
-       .high = 1e6,
-       .fallback = "1"},
-      {.key = "third_party",
-       .type = CV_CONFIG_WORD,
-       .offset = offsetof(struct privacy, third_party),
-       .choices = trust,
-       .fallback = "untrusted"},
-      {.key = "share_names",
-       .type = CV_CONFIG_BOOL,
-       .offset = offsetof(struct privacy, share_names),
-       .fallback = "false"},
-  };
-  static const char *const others[] = {"mechanism", "epsilon", "privatizer"};
   struct privacy privacy = {0};
-  CV_TRY(cv_section_load(yaml, mapping, "privacy", rules, CV_COUNT(rules), others, CV_COUNT(others), &privacy, why));
+  CV_TRY(cv_section_load(yaml, mapping, "privacy", privacy_rules, CV_COUNT(privacy_rules), &privacy, why));
   /* The mechanism before epsilon, which only mechanisms with noise require. */
   CV_TRY(load_choice_at(yaml, mapping, "mechanism", "hybrid", &ret->spec.mechanism, why));
   CV_TRY(load_choice_at(yaml, mapping, "privatizer", "none", &ret->spec.privatizer, why));
@@ -171,17 +199,20 @@ static const struct cv_config_rule limit_rules[] = {
      .offset = offsetof(struct cv_spec, tokens),
      .low = 1,
      .high = 1e12,
-     .fallback = "50000000"},
+     .fallback = "50000000",
+     .help = "scores over all items; a plan that would pass it is not made"},
     {.key = "deadline",
      .type = CV_CONFIG_TIME,
      .offset = offsetof(struct cv_spec, deadline_ms),
      .high = 31536e6,
-     .fallback = "none"},
+     .fallback = "none",
+     .help = "time after the submission when the campaign ends, by the broker's wall clock"},
     {.key = "idle",
      .type = CV_CONFIG_TIME,
      .offset = offsetof(struct cv_spec, idle_ms),
      .high = 31536e6,
-     .fallback = "30s"},
+     .fallback = "30s",
+     .help = "time without a token after which the campaign ends as `no workers`"},
 };
 
 static enum cv_err default_limits(struct cv_spec *spec) {
@@ -198,6 +229,43 @@ static enum cv_err default_limits(struct cv_spec *spec) {
 
 /* The file. */
 
+#define PART(word, what, is_required, sample, says)                                                         \
+  {                                                                                                         \
+    .key = (word), .type = CV_CONFIG_OTHER, .noun = (what), .required = (is_required), .example = (sample), \
+    .help = (says)                                                                                          \
+  }
+
+static const struct cv_config_rule file_rules[] = {
+    PART("campaign", NAME, true, "restaurants", "the campaign's name"),
+    PART("items", MAPPING, false, "{ladder: {count: 5, mean: 0.9, distance: 0.1}}",
+         "what is scored, and where scores come from; this or workers"),
+    PART("workers", "a list of workers, or list, synthetic or source", false, "{synthetic: {count: 50}}",
+         "who can be hired, in place of items"),
+    PART("budget", "an amount of money", false, "100000",
+         "with workers: what all of them together may be paid; above 0, with at most six decimals"),
+    PART("policy", CHOICE, true, "{name: ppar-kl, alpha: 0.1}",
+         "how the third-party decides; auto leaves the choice to simulations"),
+    PART("privacy", MAPPING, true, "{mechanism: segments, epsilon: 0.5}", "how scores are protected"),
+    PART("limits", MAPPING, false, "{tokens: 1000000, deadline: 1h}",
+         "when the campaign ends, if its policy has not ended it"),
+    PART("graph", "a mapping with edges, or with p and seed", false, "{edges: [[1, 2], [2, 3]]}",
+         "which items are answered about together"),
+    PART("gold", MAPPING, false, "{items: {Aurora: 0.9}, tolerance: 0.25}",
+         "items whose scores the requester knows, which find workers who lie"),
+    PART("experiment", MAPPING, false, NULL, "read by the laboratory only (lab.md)"),
+};
+
+const struct cv_campaign_section cv_file_sections[] = {
+    CV_CAMPAIGN_SECTION_OF("", NULL, "The sections of a campaign file.", file_rules),
+    {0},
+};
+
+const struct cv_campaign_section cv_privacy_sections[] = {
+    CV_CAMPAIGN_SECTION_OF("privacy", NULL, "How scores are protected.", privacy_rules),
+    CV_CAMPAIGN_SECTION_OF("limits", NULL, "When the campaign ends, if its policy has not ended it.", limit_rules),
+    {0},
+};
+
 static enum cv_err find_section(struct cv_yaml *yaml, const char *key, const char *expected, struct cv_yaml_pair *ret,
                                 struct cv_why *why) {
   struct cv_yaml_pair pair = cv_yaml_find(yaml, yaml->root, key);
@@ -209,7 +277,7 @@ static enum cv_err find_section(struct cv_yaml *yaml, const char *key, const cha
 }
 
 static enum cv_err load_name(struct cv_yaml *yaml, char *to, struct cv_why *why) {
-  static const char expected[] = "a name of 1 to 63 bytes";
+  static const char expected[] = NAME;
   struct cv_yaml_pair pair = {0};
   CV_TRY(find_section(yaml, "campaign", expected, &pair, why));
   if (pair.value->type != YAML_SCALAR_NODE || !cv_name_is_valid(cv_yaml_text(pair.value))) {
@@ -228,7 +296,7 @@ static enum cv_err load_limits(struct cv_yaml *yaml, struct cv_spec *spec, struc
   if (pair.value->type != YAML_MAPPING_NODE) {
     return cv_yaml_expected(yaml, pair.value, "limits", "a mapping of keys and values", why);
   }
-  return cv_section_load(yaml, pair.value, "limits", limit_rules, CV_COUNT(limit_rules), NULL, 0, spec, why);
+  return cv_section_load(yaml, pair.value, "limits", limit_rules, CV_COUNT(limit_rules), spec, why);
 }
 
 /* Sets the number of arms, unless a data file has to be read first. */
@@ -236,18 +304,18 @@ static enum cv_err number_arms(struct cv_campaign_file *campaign) {
   const struct cv_items *items = &campaign->items;
   struct cv_spec *spec = &campaign->spec;
   spec->arms = cv_items_count(items);
+  spec->pairs = cv_items_are_pairs(items);
   /* Names leave the requester only if the campaign says so; without them the parties see numbers. */
   if (spec->arms == 0 || !campaign->share_names) {
     return CV_OK;
   }
-  spec->names = calloc(spec->arms, sizeof(*spec->names));
-  if (spec->names == NULL) {
-    return CV_ERR_NOMEM;
-  }
+  struct cv_names names = {0};
   for (uint32_t i = 0; i < spec->arms; i++) {
-    cv_items_name(items, i, &spec->names[i]);
+    cv_items_name(items, i, &names);
   }
-  return CV_OK;
+  enum cv_err err = cv_names_take(&names, &spec->names);
+  cv_names_fini(&names);
+  return err;
 }
 
 /* Reads the source: `items`, or `workers` with a `budget`. */
@@ -271,11 +339,9 @@ static enum cv_err load_source(struct cv_yaml *yaml, struct cv_campaign_file *ca
 }
 
 static enum cv_err load(struct cv_yaml *yaml, struct cv_campaign_file *campaign, struct cv_why *why) {
-  static const char *const sections[] = {"campaign", "items",  "workers", "budget", "policy",
-                                         "privacy",  "limits", "graph",   "gold",   "experiment"};
   struct cv_yaml_pair policy = {0}, privacy = {0};
   /* `experiment` is allowed and not read: the laboratory reads it from the same file. */
-  CV_TRY(cv_yaml_keys(yaml, yaml->root, "", sections, CV_COUNT(sections), why));
+  CV_TRY(cv_campaign_keys(yaml, yaml->root, "", cv_file_sections, why));
   CV_TRY(load_name(yaml, campaign->spec.name, why));
   CV_TRY(find_section(yaml, "policy", "the name of a policy", &policy, why));
   CV_TRY(find_section(yaml, "privacy", "a mapping with epsilon", &privacy, why));

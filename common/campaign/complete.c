@@ -21,18 +21,17 @@ static enum cv_err take_names(struct cv_campaign_file *campaign, const struct cv
   if (!campaign->share_names) {
     return CV_OK;
   }
-  struct cv_label *names = calloc(arms->arms, sizeof(*names));
-  if (names == NULL) {
-    return cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
-  }
-  for (uint32_t item = 0, arm = 0; item < arms->arms; item++) {
+  struct cv_names names = {0};
+  for (uint32_t item = 0; item < arms->arms; item++) {
     if (!cv_golds_has(&campaign->gold, item)) {
-      names[arm++] = arms->name[item];
+      cv_names_add(&names, arms->name[item]);
     }
   }
   free(spec->names);
-  spec->names = names;
-  return CV_OK;
+  spec->names = NULL;
+  enum cv_err err = cv_names_take(&names, &spec->names);
+  cv_names_fini(&names);
+  return err == CV_OK ? err : cv_fail(why, err, "%s", cv_err_text(err));
 }
 
 /* Finds the gold items; every other item is an arm. */

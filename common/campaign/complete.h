@@ -8,7 +8,7 @@
 /* The items of the source; borrowed. */
 struct cv_campaign_arms {
   uint32_t arms;
-  const struct cv_label *name; /* `arms` of them */
+  const char *const *name; /* `arms` of them */
   /* Recruitment: ids and costs of the workers, `arms` of each; otherwise NULL. */
   const uint64_t *worker, *cost_micro;
   uint64_t requests; /* token limit of the source; 0: none */

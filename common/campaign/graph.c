@@ -4,13 +4,34 @@
 #include <stdlib.h>
 
 #include "common/base/spec.h"
+#include "common/campaign/section.h"
 #include "common/config/rules.h"
 
 static const char expected_edge[] = "a list of two items by their places from 1, like [1, 2]";
 
 static const struct cv_config_rule rules[] = {
-    {.key = "p", .type = CV_CONFIG_REAL, .offset = offsetof(struct cv_graph, p), .high = 1, .fallback = "0"},
-    {.key = "seed", .type = CV_CONFIG_WHOLE, .offset = offsetof(struct cv_graph, seed), .high = 0x1p64},
+    {.key = "edges",
+     .type = CV_CONFIG_OTHER,
+     .noun = "a list of pairs of items, like [[1, 2], [2, 3]]",
+     .example = "[[1, 2], [2, 3]]",
+     .help = "pairs of items by their places from 1, in any order, each pair once"},
+    {.key = "p",
+     .type = CV_CONFIG_REAL,
+     .offset = offsetof(struct cv_graph, p),
+     .high = 1,
+     .fallback = "0",
+     .help = "instead of edges: the probability of each pair of items to be joined"},
+    {.key = "seed",
+     .type = CV_CONFIG_WHOLE,
+     .offset = offsetof(struct cv_graph, seed),
+     .high = 0x1p64,
+     .example = "7",
+     .help = "with p: makes the drawn graph repeatable"},
+};
+
+const struct cv_campaign_section cv_graph_sections[] = {
+    CV_CAMPAIGN_SECTION_OF("graph", NULL, "Which items are answered about together (graph.md).", rules),
+    {0},
 };
 
 static int compare(const void *a, const void *b) {
@@ -77,7 +98,6 @@ static enum cv_err take_edges(struct cv_yaml *yaml, const yaml_node_t *list, str
 }
 
 enum cv_err cv_graph_load(struct cv_yaml *yaml, struct cv_graph *ret, struct cv_spec *spec, struct cv_why *why) {
-  static const char *const others[] = {"edges"};
   struct cv_yaml_pair section = cv_yaml_find(yaml, yaml->root, "graph");
   if (section.key == NULL) {
     return CV_OK;
@@ -86,7 +106,7 @@ enum cv_err cv_graph_load(struct cv_yaml *yaml, struct cv_graph *ret, struct cv_
     return cv_yaml_expected(yaml, section.value, "graph", "a mapping with edges, or with p and seed", why);
   }
   struct cv_graph graph = {.line = cv_yaml_line(section.key)};
-  CV_TRY(cv_section_load(yaml, section.value, "graph", rules, CV_COUNT(rules), others, CV_COUNT(others), &graph, why));
+  CV_TRY(cv_section_load(yaml, section.value, "graph", rules, CV_COUNT(rules), &graph, why));
   const yaml_node_t *edges = cv_yaml_find(yaml, section.value, "edges").value;
   graph.is_drawn = cv_yaml_find(yaml, section.value, "p").key != NULL;
   graph.has_seed = cv_yaml_find(yaml, section.value, "seed").key != NULL;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/campaign/items.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 uint32_t cv_items_count(const struct cv_items *items) {
   switch (items->source) {
@@ -50,21 +51,37 @@ const struct cv_items_law *cv_items_law(const struct cv_items *items) {
   return NULL;
 }
 
-void cv_items_name(const struct cv_items *items, uint32_t arm, struct cv_label *ret) {
-  if (items->source == CV_SOURCE_GIVEN) {
-    memcpy(ret->text, items->given.item[arm].name, sizeof(ret->text));
-  } else {
-    (void)snprintf(ret->text, sizeof(ret->text), items->are_paid ? "worker %u" : "item %u", arm + 1);
+bool cv_items_are_pairs(const struct cv_items *items) {
+  const struct cv_items_law *law = cv_items_law(items);
+  return law != NULL ? law->rewards == CV_REWARDS_PAIRS
+                     : items->source == CV_SOURCE_CSV && items->csv.versus_column[0] != '\0';
+}
+
+void cv_items_name(const struct cv_items *items, uint32_t arm, struct cv_names *ret) {
+  bool is_given = items->source == CV_SOURCE_GIVEN;
+  if (is_given && items->given.name != NULL) {
+    cv_names_add(ret, items->given.name[arm]);
+    return;
   }
+  char text[32];
+  uint64_t number = is_given && items->are_paid ? items->given.item[arm].id : (uint64_t)arm + 1;
+  (void)snprintf(text, sizeof(text), "%s %" PRIu64, items->are_paid ? "worker" : "item", number);
+  cv_names_add(ret, text);
+}
+
+bool cv_items_have_means(const struct cv_items *items) {
+  return items->source != CV_SOURCE_GIVEN || !isnan(items->given.item[0].mean);
 }
 
 void cv_items_fini(struct cv_items *items) {
   switch (items->source) {
     case CV_SOURCE_GIVEN:
       free(items->given.item);
+      free(items->given.name);
       break;
     case CV_SOURCE_CSV:
       free(items->csv.file);
+      free(items->csv.query);
       break;
     case CV_SOURCE_TAXI:
       free(items->taxi.file);

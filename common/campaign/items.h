@@ -9,7 +9,9 @@
 #include "common/base/spec.h"
 #include "common/config/rewards.h"
 
+/* CSV: rows of a data file in any of the formats below. */
 enum cv_source { CV_SOURCE_SYNTHETIC, CV_SOURCE_GIVEN, CV_SOURCE_CSV, CV_SOURCE_ADVERSARY, CV_SOURCE_TAXI };
+enum cv_format { CV_FORMAT_CSV, CV_FORMAT_JSONL, CV_FORMAT_SQLITE };
 
 /* The distribution of scores around an item's mean. */
 struct cv_items_law {
@@ -19,8 +21,7 @@ struct cv_items_law {
 
 /* One item with a quality of its own. */
 struct cv_item {
-  char name[CV_NAME_BYTES];
-  double mean;
+  double mean;             /* NAN: not known, as of all items of the list; people give the scores */
   double spread;           /* as in the law; the section's unless the item has its own */
   uint64_t id, cost_micro; /* of a worker that can be hired */
 };
@@ -38,18 +39,27 @@ struct cv_items_given {
   struct cv_items_law law;
   uint32_t count;
   struct cv_item *item; /* owned */
+  const char **name;    /* of each (names.h), owned; NULL: numbered, as cv_items_name() says */
 };
 
+/* The rows of a data file: each has an item, a score and perhaps a person. */
 struct cv_items_csv {
-  char *file; /* resolved against the campaign file's folder; owned */
+  enum cv_format format;
+  char *file;     /* resolved against the campaign file's folder; owned */
+  char *query;    /* the SELECT of an SQLite database; owned; NULL for the other formats */
+  uint64_t steps; /* of SQLite's machine that it may take; 0: the reader's own bound */
   char item_column[CV_NAME_BYTES], score_column[CV_NAME_BYTES];
-  char delimiter; /* ',' or '\t' */
-  bool has_scale; /* false: min-max over the file */
+  char versus_column[CV_NAME_BYTES]; /* names the item that a row compares with; "": rows are scores of one item */
+  char delimiter;                    /* ',' or '\t' */
+  bool has_scale;                    /* false: min-max over the file */
   double scale_low, scale_high;
   bool replacement;
   char worker_column[CV_NAME_BYTES]; /* column that names the person of a row; "": persons are not distinguished */
   uint64_t first_worker;             /* worker id of the first person in the file; later persons get consecutive ids */
   uint32_t score_line;               /* of the score key, for messages */
+  bool skips_missing;                /* rows without a score are left out; false: they are an error */
+  uint32_t top;                      /* so many items with most rows are kept; 0: all */
+  uint64_t least_rows;               /* items with fewer rows are left out; 0: none */
 };
 
 struct cv_items_adversary {
@@ -90,14 +100,18 @@ struct cv_items {
   };
 };
 
+/* Whether two items are compared, and not one scored. */
+bool cv_items_are_pairs(const struct cv_items *items);
 /* The number of items; 0 for a data file that has not been read. */
 uint32_t cv_items_count(const struct cv_items *items);
 /* The path of the data file, borrowed; NULL if there is none. */
 const char *cv_items_file(const struct cv_items *items);
 /* The law of the scores; NULL if they are rows of a file or an adversary's gains. */
 const struct cv_items_law *cv_items_law(const struct cv_items *items);
-/* The name of a synthetic or given item: "item 7" or "worker 7" (from 1), or the given name. */
-void cv_items_name(const struct cv_items *items, uint32_t arm, struct cv_label *ret);
+/* Adds the name of a synthetic or given item: the given one, "item 7" (counted from 1) or "worker 7" (by its id). */
+void cv_items_name(const struct cv_items *items, uint32_t arm, struct cv_names *ret);
+/* Whether somebody can simulate the scores: false for a list without means. */
+bool cv_items_have_means(const struct cv_items *items);
 void cv_items_fini(struct cv_items *items);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The section `items`: a file (`source: csv`), items drawn at random (`synthetic: {...}`), items with given means
- * (`list: [...]`), means in even steps (`ladder: {...}`), or gains that change each round (`adversary: {...}`).
+ * The section `items`: a data file (`source: csv`, `jsonl` or `sqlite`), items drawn at random (`synthetic: {...}`),
+ * items with given means (`list: [...]`), means in even steps (`ladder: {...}`), or gains that change each round
+ * (`adversary: {...}`).
  */
 #include "common/campaign/read_items.h"
 
@@ -13,10 +14,18 @@
 #include "common/base/text.h"
 #include "common/config/rules.h"
 
-static const char *const source_words[] = {"csv", NULL};
+/* In the order of enum cv_format. */
+static const char *const source_words[] = {"csv", "jsonl", "sqlite", NULL};
+static const char *const missing_words[] = {"refuse", "skip", NULL};
 
 #define LAW_WORD(file, kind, word, ...) word,
 const char *const cv_rewards_words[] = {CV_REWARD_LAWS(LAW_WORD) NULL};
+/* In the order of enum cv_rewards; workers for hire are not compared with each other. */
+static const char *const item_rewards_words[] = {CV_REWARD_LAWS(LAW_WORD) CV_REWARDS_PAIRS_WORD, NULL};
+#define ITEM_REWARDS_RULE(at)              \
+  CV_REWARDS_WORDS_RULE(                   \
+      at, item_rewards_words, "bernoulli", \
+      "the law of simulated scores around an item's mean; pairs: two items are compared, by their means as strengths")
 
 #define ADVERSARY_WORD(file, word) word,
 static const char *const adversary_words[] = {CV_ADVERSARIES(ADVERSARY_WORD) NULL};
@@ -24,51 +33,175 @@ static const char *const delimiter_words[] = {"comma", "tab", NULL};
 
 /* The values of all forms, filled by the rule tables. */
 struct form {
-  int source, rewards, delimiter, adversary;
+  int source, rewards, delimiter, adversary, missing;
   double mean, variance, spread, distance, step;
   uint64_t count, seed, best, rounds, memory;
-  char *path, *item, *score, *name, *worker;
+  char *path, *item, *versus, *score, *name, *worker, *query;
   bool replacement;
-  uint64_t first_worker;
+  uint64_t first_worker, top, least_rows;
 };
 
 #define FIELD(name) offsetof(struct form, name)
 
+#define COUNT_RULE(least, usual)                                                                          \
+  {                                                                                                       \
+    .key = "count", .type = CV_CONFIG_WHOLE, .offset = FIELD(count), .low = (least), .high = CV_ARMS_MAX, \
+    .required = (usual) == NULL, .fallback = (usual), .example = "20", .help = "how many items"           \
+  }
+
 static const struct cv_config_rule csv_rules[] = {
-    {.key = "source", .type = CV_CONFIG_WORD, .offset = FIELD(source), .choices = source_words, .required = true},
-    {.key = "path", .type = CV_CONFIG_PATH, .offset = FIELD(path), .required = true},
-    {.key = "item", .type = CV_CONFIG_TEXT, .offset = FIELD(item), .required = true},
-    {.key = "score", .type = CV_CONFIG_TEXT, .offset = FIELD(score), .required = true},
-    {.key = "delimiter", .type = CV_CONFIG_WORD, .offset = FIELD(delimiter), .choices = delimiter_words},
-    {.key = "replacement", .type = CV_CONFIG_BOOL, .offset = FIELD(replacement), .fallback = "false"},
-    {.key = "worker", .type = CV_CONFIG_TEXT, .offset = FIELD(worker)},
+    {.key = "source",
+     .type = CV_CONFIG_WORD,
+     .offset = FIELD(source),
+     .choices = source_words,
+     .required = true,
+     .help = "the kind of file: csv has separated columns and a header, jsonl one JSON object a line; sqlite is a "
+             "database, of which a query is read"},
+    {.key = "path",
+     .type = CV_CONFIG_PATH,
+     .offset = FIELD(path),
+     .required = true,
+     .example = "men.csv",
+     .help = "the file; csv and jsonl files may be packed, their names then end in .gz or .zst"},
+    {.key = "item",
+     .type = CV_CONFIG_TEXT,
+     .offset = FIELD(item),
+     .required = true,
+     .example = "item_id",
+     .help = "the column, or JSON key, with an item's name"},
+    {.key = "versus",
+     .type = CV_CONFIG_TEXT,
+     .offset = FIELD(versus),
+     .example = "opponent",
+     .help = "the column with the item that this one was compared with; then a score of 1 says that the item won, 0 "
+             "that it lost"},
+    {.key = "score",
+     .type = CV_CONFIG_TEXT,
+     .offset = FIELD(score),
+     .required = true,
+     .example = "rating",
+     .help = "the column, or JSON key, with a score"},
+    {.key = "delimiter",
+     .type = CV_CONFIG_WORD,
+     .offset = FIELD(delimiter),
+     .choices = delimiter_words,
+     .example = "tab",
+     .help = "what separates columns; by the file's name unless said: a tab in .tsv and .tab files, else a comma"},
+    {.key = "scale",
+     .type = CV_CONFIG_OTHER,
+     .noun = "a list of two numbers, the lower one first",
+     .example = "[1, 5]",
+     .help =
+         "the scores that become 0 and 1; a score outside is an error; the file's smallest and largest unless said"},
+    {.key = "replacement",
+     .type = CV_CONFIG_BOOL,
+     .offset = FIELD(replacement),
+     .fallback = "false",
+     .help = "true: a token draws any row of its item, and a row drawn N times is charged N times; false: each row is "
+             "one token at most"},
+    {.key = "worker",
+     .type = CV_CONFIG_TEXT,
+     .offset = FIELD(worker),
+     .example = "user_id",
+     .help = "the column that names the person of a row: each person then is one worker, gives each of its rows once "
+             "and is charged for each"},
     {.key = "first_worker",
      .type = CV_CONFIG_WHOLE,
      .offset = FIELD(first_worker),
      .low = 1,
      .high = 0x1p47,
-     .fallback = "1"},
+     .fallback = "1",
+     .help = "worker id of the file's first person; the others follow"},
+    {.key = "query",
+     .type = CV_CONFIG_TEXT,
+     .offset = FIELD(query),
+     .example = "SELECT film, stars FROM ratings",
+     .help = "with source sqlite, where it is required: one SELECT with the columns that item, score and worker name"},
+    {.key = "missing",
+     .type = CV_CONFIG_WORD,
+     .offset = FIELD(missing),
+     .choices = missing_words,
+     .fallback = "refuse",
+     .help = "a row without a score, which is empty, NA, NaN or null: refuse it as an error, or skip it"},
+    {.key = "top",
+     .type = CV_CONFIG_WHOLE,
+     .offset = FIELD(top),
+     .high = CV_ARMS_MAX,
+     .fallback = "0",
+     .example = "50",
+     .help = "how many items stay, those with most rows, and of equals the first by name; 0: all"},
+    {.key = "min_rows",
+     .type = CV_CONFIG_WHOLE,
+     .offset = FIELD(least_rows),
+     .high = 1e12,
+     .fallback = "0",
+     .example = "20",
+     .help = "rows with a score that an item needs to stay; 0: one"},
 };
-static const char *const csv_others[] = {"scale"};
+
+/* The forms with a mapping of their own are one key in the section. */
+#define FORM_RULE(word, what, sample, says) \
+  { .key = (word), .type = CV_CONFIG_OTHER, .noun = (what), .required = true, .example = (sample), .help = (says) }
+
+static const struct cv_config_rule synthetic_form[] = {
+    FORM_RULE("synthetic", "a mapping of keys and values", "{count: 20, variance: 0.1}", "items with means by chance")};
+static const struct cv_config_rule ladder_form[] = {
+    FORM_RULE("ladder", "a mapping like {count: 5, mean: 0.9, distance: 0.1}", "{count: 5, mean: 0.9, distance: 0.1}",
+              "items with means in even steps")};
+static const struct cv_config_rule adversary_form[] = {
+    FORM_RULE("adversary", "a mapping like {name: stochastic, count: 4}", "{name: stochastic, count: 4}",
+              "items whose gains change with the round")};
 
 static const struct cv_config_rule synthetic_rules[] = {
-    {.key = "count", .type = CV_CONFIG_WHOLE, .offset = FIELD(count), .low = 1, .high = CV_ARMS_MAX, .required = true},
-    {.key = "mean", .type = CV_CONFIG_REAL, .offset = FIELD(mean), .low = -1e6, .high = 1e6, .fallback = "0.5"},
-    {.key = "variance", .type = CV_CONFIG_REAL, .offset = FIELD(variance), .high = 1e12, .fallback = "10"},
-    CV_REWARDS_RULE(FIELD(rewards), "bernoulli"),
+    COUNT_RULE(1, NULL),
+    {.key = "mean",
+     .type = CV_CONFIG_REAL,
+     .offset = FIELD(mean),
+     .low = -1e6,
+     .high = 1e6,
+     .fallback = "0.5",
+     .help = "mean of the normal distribution of the items' means"},
+    {.key = "variance",
+     .type = CV_CONFIG_REAL,
+     .offset = FIELD(variance),
+     .high = 1e12,
+     .fallback = "10",
+     .help = "its variance; a mean outside 0 to 1 is moved to that end"},
+    ITEM_REWARDS_RULE(FIELD(rewards)),
     CV_SPREAD_RULE(FIELD(spread)),
     CV_SEED_RULE(FIELD(seed)),
 };
 
-/* The means: `best` items have the highest mean, the next item is `distance` below, each further one `step` below
- * the previous. */
 static const struct cv_config_rule ladder_rules[] = {
-    {.key = "count", .type = CV_CONFIG_WHOLE, .offset = FIELD(count), .low = 1, .high = CV_ARMS_MAX, .required = true},
-    {.key = "mean", .type = CV_CONFIG_REAL, .offset = FIELD(mean), .high = 1, .required = true},
-    {.key = "best", .type = CV_CONFIG_WHOLE, .offset = FIELD(best), .low = 1, .high = CV_ARMS_MAX, .fallback = "1"},
-    {.key = "distance", .type = CV_CONFIG_REAL, .offset = FIELD(distance), .high = 1, .required = true},
-    {.key = "step", .type = CV_CONFIG_REAL, .offset = FIELD(step), .high = 1, .fallback = "0"},
-    CV_REWARDS_RULE(FIELD(rewards), "bernoulli"),
+    COUNT_RULE(1, NULL),
+    {.key = "mean",
+     .type = CV_CONFIG_REAL,
+     .offset = FIELD(mean),
+     .high = 1,
+     .required = true,
+     .example = "0.9",
+     .help = "mean score of the best items"},
+    {.key = "best",
+     .type = CV_CONFIG_WHOLE,
+     .offset = FIELD(best),
+     .low = 1,
+     .high = CV_ARMS_MAX,
+     .fallback = "1",
+     .help = "how many items have that mean"},
+    {.key = "distance",
+     .type = CV_CONFIG_REAL,
+     .offset = FIELD(distance),
+     .high = 1,
+     .required = true,
+     .example = "0.1",
+     .help = "how far the next item is below, in scores"},
+    {.key = "step",
+     .type = CV_CONFIG_REAL,
+     .offset = FIELD(step),
+     .high = 1,
+     .fallback = "0",
+     .help = "how far each further item is below the one before, in scores"},
+    ITEM_REWARDS_RULE(FIELD(rewards)),
     CV_SPREAD_RULE(FIELD(spread)),
     CV_SEED_RULE(FIELD(seed)),
 };
@@ -79,30 +212,76 @@ static const struct cv_config_rule adversary_rules[] = {
      .offset = FIELD(adversary),
      .choices = adversary_words,
      .noun = "adversary",
-     .required = true},
-    {.key = "count", .type = CV_CONFIG_WHOLE, .offset = FIELD(count), .low = 2, .high = CV_ARMS_MAX, .fallback = "4"},
-    {.key = "best", .type = CV_CONFIG_WHOLE, .offset = FIELD(best), .low = 1, .high = CV_ARMS_MAX, .fallback = "1"},
-    {.key = "rounds", .type = CV_CONFIG_WHOLE, .offset = FIELD(rounds), .high = 1 << 28, .fallback = "0"},
-    {.key = "memory", .type = CV_CONFIG_WHOLE, .offset = FIELD(memory), .high = CV_MEMORY_MAX, .fallback = "0"},
+     .required = true,
+     .example = "stochastic",
+     .help = "which adversary sets the gains (policies.md)"},
+    COUNT_RULE(2, "4"),
+    {.key = "best",
+     .type = CV_CONFIG_WHOLE,
+     .offset = FIELD(best),
+     .low = 1,
+     .high = CV_ARMS_MAX,
+     .fallback = "1",
+     .help = "which item is the best one, from 1; not for deterministic"},
+    {.key = "rounds",
+     .type = CV_CONFIG_WHOLE,
+     .offset = FIELD(rounds),
+     .high = 1 << 28,
+     .fallback = "0",
+     .help = "length of the game in tokens; 0: limits.tokens"},
+    {.key = "memory",
+     .type = CV_CONFIG_WHOLE,
+     .offset = FIELD(memory),
+     .high = CV_MEMORY_MAX,
+     .fallback = "0",
+     .help = "how many rounds the adversary looks back; its own unless said"},
     CV_SEED_RULE(FIELD(seed)),
 };
 
-static const struct cv_config_rule given_rules[] = {CV_REWARDS_RULE(FIELD(rewards), "bernoulli"),
-                                                    CV_SPREAD_RULE(FIELD(spread)), CV_SEED_RULE(FIELD(seed))};
-static const char *const given_others[] = {"list"};
+static const struct cv_config_rule given_rules[] = {
+    FORM_RULE("list", "a list of items", "[{name: Roma, mean: 0.9}, {name: Blue Fish, mean: 0.6}]",
+              "the items, each a mapping"),
+    ITEM_REWARDS_RULE(FIELD(rewards)), CV_SPREAD_RULE(FIELD(spread)), CV_SEED_RULE(FIELD(seed))};
 
 static const struct cv_config_rule item_rules[] = {
-    {.key = "name", .type = CV_CONFIG_TEXT, .offset = FIELD(name), .required = true},
-    {.key = "mean", .type = CV_CONFIG_REAL, .offset = FIELD(mean), .high = 1, .required = true},
+    {.key = "name",
+     .type = CV_CONFIG_TEXT,
+     .offset = FIELD(name),
+     .required = true,
+     .example = "Roma",
+     .help = "the item's name, distinct from the others'"},
+    {.key = "mean",
+     .type = CV_CONFIG_REAL,
+     .offset = FIELD(mean),
+     .high = 1,
+     .example = "0.9",
+     .help = "mean of its simulated scores; left out of all items where people give the scores"},
     CV_SPREAD_RULE(FIELD(spread)),
+};
+
+const struct cv_campaign_section cv_items_sections[] = {
+    CV_CAMPAIGN_SECTION_OF("items", "a data file", "Scores are rows of a file.", csv_rules),
+    CV_CAMPAIGN_SECTION_OF("items", "a list", "Items with given means, as simulated workers see them.", given_rules),
+    CV_CAMPAIGN_SECTION_OF("items.list", NULL, "An item of the list.", item_rules),
+    CV_CAMPAIGN_SECTION_OF("items", "a ladder", "Simulated items with means in even steps.", ladder_form),
+    CV_CAMPAIGN_SECTION_OF("items.ladder", NULL, "The best items have the highest mean; the others follow below.",
+                           ladder_rules),
+    CV_CAMPAIGN_SECTION_OF("items", "synthetic", "Simulated items with means by chance.", synthetic_form),
+    CV_CAMPAIGN_SECTION_OF("items.synthetic", NULL, "The items' means are drawn from a normal distribution.",
+                           synthetic_rules),
+    CV_CAMPAIGN_SECTION_OF("items", "an adversary", "Gains that change with the round, for bandits.", adversary_form),
+    CV_CAMPAIGN_SECTION_OF("items.adversary", NULL, "The adversary's game.", adversary_rules),
+    {0},
 };
 
 static void form_fini(struct form *form) {
   free(form->path);
   free(form->item);
+  free(form->versus);
   free(form->score);
   free(form->name);
   free(form->worker);
+  free(form->query);
 }
 
 static void take(char **text, char **ret) {
@@ -182,9 +361,73 @@ static enum cv_err take_persons(struct cv_yaml *yaml, const yaml_node_t *mapping
   return CV_OK;
 }
 
-static bool ends_with(const char *text, const char *end) {
-  size_t n = strlen(text), m = strlen(end);
-  return n >= m && strcmp(text + n - m, end) == 0;
+/* Rows of comparisons: a token is drawn from those of two items, and no person is known who gave it. */
+static enum cv_err take_versus(struct cv_yaml *yaml, const yaml_node_t *mapping, const struct form *form,
+                               struct cv_items_csv *ret, struct cv_why *why) {
+  struct cv_yaml_pair versus = cv_yaml_find(yaml, mapping, "versus"), worker = cv_yaml_find(yaml, mapping, "worker");
+  if (versus.key == NULL) {
+    return CV_OK;
+  }
+  CV_TRY(take_name(yaml, mapping, "items", "versus", form->versus, ret->versus_column, why));
+  if (strcmp(form->versus, form->item) == 0 || strcmp(form->versus, form->score) == 0) {
+    return cv_yaml_fail(yaml, versus.value, why,
+                        "items.versus is the column of the %s; expected one that names opponents",
+                        strcmp(form->versus, form->item) == 0 ? "items" : "scores");
+  }
+  if (worker.key != NULL) {
+    return cv_yaml_fail(yaml, worker.key, why, "items.worker with items.versus; expected no persons with comparisons");
+  }
+  static const char *const others[] = {"missing", "top", "min_rows"};
+  for (size_t i = 0; i < CV_COUNT(others); i++) {
+    struct cv_yaml_pair other = cv_yaml_find(yaml, mapping, others[i]);
+    if (other.key != NULL) {
+      return cv_yaml_fail(yaml, other.key, why,
+                          "items.%s with items.versus; expected all rows of a file of comparisons", others[i]);
+    }
+  }
+  if (form->source != CV_FORMAT_CSV) {
+    return cv_yaml_fail(yaml, versus.key, why, "items.versus with source %s; expected source csv",
+                        source_words[form->source]);
+  }
+  return form->replacement ? CV_OK
+                           : cv_yaml_fail(yaml, versus.key, why,
+                                          "items.versus without replacement; expected replacement: true, since an "
+                                          "answer may draw any row of its two items");
+}
+
+/* Whether a file's name ends so, without the ending of its packing. */
+static bool is_named(const char *path, const char *end) {
+  static const char *const packed[] = {".gz", ".zst"};
+  size_t n = strlen(path), m = strlen(end);
+  for (size_t i = 0; i < CV_COUNT(packed); i++) {
+    size_t own = strlen(packed[i]);
+    n -= n >= own && strcmp(path + n - own, packed[i]) == 0 ? own : 0;
+  }
+  return n >= m && strncmp(path + n - m, end, m) == 0;
+}
+
+/* The keys that only one format has. */
+static enum cv_err take_format(struct cv_yaml *yaml, const yaml_node_t *mapping, struct form *form,
+                               struct cv_items_csv *ret, struct cv_why *why) {
+  struct cv_yaml_pair delimiter = cv_yaml_find(yaml, mapping, "delimiter"),
+                      query = cv_yaml_find(yaml, mapping, "query");
+  ret->format = (enum cv_format)form->source;
+  if (delimiter.key != NULL && ret->format != CV_FORMAT_CSV) {
+    return cv_yaml_fail(yaml, delimiter.key, why, "items.delimiter with source %s; expected it with source csv alone",
+                        source_words[form->source]);
+  }
+  if (query.key != NULL && ret->format != CV_FORMAT_SQLITE) {
+    return cv_yaml_fail(yaml, query.key, why, "items.query with source %s; expected it with source sqlite alone",
+                        source_words[form->source]);
+  }
+  if (query.key == NULL && ret->format == CV_FORMAT_SQLITE) {
+    return cv_yaml_fail(yaml, mapping, why, "missing items.query; expected one SELECT with source sqlite");
+  }
+  bool is_tab =
+      form->delimiter < 0 ? is_named(form->path, ".tsv") || is_named(form->path, ".tab") : form->delimiter == 1;
+  ret->delimiter = is_tab ? '\t' : ',';
+  take(&form->query, &ret->query);
+  return CV_OK;
 }
 
 static enum cv_err load_csv(struct cv_yaml *yaml, const yaml_node_t *mapping, struct form *form, struct cv_items *items,
@@ -193,15 +436,16 @@ static enum cv_err load_csv(struct cv_yaml *yaml, const yaml_node_t *mapping, st
   items->source = CV_SOURCE_CSV;
   items->csv = (struct cv_items_csv){0};
   form->delimiter = -1;
-  CV_TRY(cv_section_load(yaml, mapping, "items", csv_rules, CV_COUNT(csv_rules), csv_others, CV_COUNT(csv_others), form,
-                         why));
+  CV_TRY(cv_section_load(yaml, mapping, "items", csv_rules, CV_COUNT(csv_rules), form, why));
   CV_TRY(take_name(yaml, mapping, "items", "item", form->item, ret->item_column, why));
   CV_TRY(take_name(yaml, mapping, "items", "score", form->score, ret->score_column, why));
   CV_TRY(take_scale(yaml, mapping, ret, why));
+  CV_TRY(take_versus(yaml, mapping, form, ret, why));
   CV_TRY(take_persons(yaml, mapping, form, ret, why));
-  bool is_tab =
-      form->delimiter < 0 ? ends_with(form->path, ".tsv") || ends_with(form->path, ".tab") : form->delimiter == 1;
-  ret->delimiter = is_tab ? '\t' : ',';
+  CV_TRY(take_format(yaml, mapping, form, ret, why));
+  ret->skips_missing = form->missing == 1;
+  ret->top = (uint32_t)form->top;
+  ret->least_rows = form->least_rows;
   ret->replacement = form->replacement;
   ret->score_line = cv_yaml_line(cv_yaml_find(yaml, mapping, "score").key);
   take(&form->path, &ret->file);
@@ -213,7 +457,7 @@ static enum cv_err load_csv(struct cv_yaml *yaml, const yaml_node_t *mapping, st
 double cv_spread_usual(enum cv_rewards rewards) {
 #define USUAL_SPREAD(file, kind, word, usual, ...) usual,
   static const double usual[] = {CV_REWARD_LAWS(USUAL_SPREAD)};
-  return usual[rewards];
+  return rewards < CV_REWARDS_KINDS ? usual[rewards] : 0;
 }
 
 enum cv_err cv_spread_take(struct cv_yaml *yaml, const yaml_node_t *mapping, const char *section,
@@ -221,7 +465,7 @@ enum cv_err cv_spread_take(struct cv_yaml *yaml, const yaml_node_t *mapping, con
   const yaml_node_t *node = cv_yaml_find(yaml, mapping, "spread").value;
 #define MAY_BE_ZERO(file, kind, word, usual, may_be_zero) may_be_zero,
   static const bool may_be_zero[] = {CV_REWARD_LAWS(MAY_BE_ZERO)};
-  if (node != NULL && !may_be_zero[rewards] && spread <= 0) {
+  if (node != NULL && rewards < CV_REWARDS_KINDS && !may_be_zero[rewards] && spread <= 0) {
     return cv_yaml_fail(yaml, node, why, "%s.spread is 0; expected more than 0 with rewards %s", section,
                         cv_rewards_words[rewards]);
   }
@@ -252,8 +496,7 @@ static enum cv_err load_synthetic(struct cv_yaml *yaml, const yaml_node_t *secti
                                   struct cv_items *ret, struct cv_why *why) {
   const yaml_node_t *mapping;
   CV_TRY(cv_section_only(yaml, section, "items", "synthetic", "a mapping of keys and values", &mapping, why));
-  CV_TRY(cv_section_load(yaml, mapping, "items.synthetic", synthetic_rules, CV_COUNT(synthetic_rules), NULL, 0, form,
-                         why));
+  CV_TRY(cv_section_load(yaml, mapping, "items.synthetic", synthetic_rules, CV_COUNT(synthetic_rules), form, why));
   ret->source = CV_SOURCE_SYNTHETIC;
   ret->synthetic =
       (struct cv_items_synthetic){.count = (uint32_t)form->count, .mean = form->mean, .variance = form->variance};
@@ -266,8 +509,7 @@ static enum cv_err load_adversary(struct cv_yaml *yaml, const yaml_node_t *secti
   const yaml_node_t *mapping;
   CV_TRY(cv_section_only(yaml, section, "items", "adversary", "a mapping like {name: stochastic, count: 4}", &mapping,
                          why));
-  CV_TRY(cv_section_load(yaml, mapping, "items.adversary", adversary_rules, CV_COUNT(adversary_rules), NULL, 0, form,
-                         why));
+  CV_TRY(cv_section_load(yaml, mapping, "items.adversary", adversary_rules, CV_COUNT(adversary_rules), form, why));
   struct cv_yaml_pair best = cv_yaml_find(yaml, mapping, "best");
   bool is_fixed = strcmp(adversary_words[form->adversary], "deterministic") == 0;
   if (best.key != NULL && (is_fixed || form->best > form->count)) {
@@ -302,7 +544,7 @@ static enum cv_err load_ladder(struct cv_yaml *yaml, const yaml_node_t *section,
   const yaml_node_t *mapping;
   CV_TRY(cv_section_only(yaml, section, "items", "ladder", "a mapping like {count: 5, mean: 0.9, distance: 0.1}",
                          &mapping, why));
-  CV_TRY(cv_section_load(yaml, mapping, "items.ladder", ladder_rules, CV_COUNT(ladder_rules), NULL, 0, form, why));
+  CV_TRY(cv_section_load(yaml, mapping, "items.ladder", ladder_rules, CV_COUNT(ladder_rules), form, why));
   struct cv_items_given *ret = &items->given;
   items->source = CV_SOURCE_GIVEN;
   *ret = (struct cv_items_given){0};
@@ -317,44 +559,101 @@ static enum cv_err load_ladder(struct cv_yaml *yaml, const yaml_node_t *section,
     }
     struct cv_item *item = &ret->item[ret->count++];
     *item = (struct cv_item){.mean = fmax(form->mean - below, 0), .spread = ret->law.spread};
-    (void)snprintf(item->name, sizeof(item->name), "item %u", i + 1);
   }
   return CV_OK;
 }
 
 static enum cv_err load_item(struct cv_yaml *yaml, const yaml_node_t *node, struct cv_items_given *given,
-                             struct cv_why *why) {
+                             struct cv_names *names, struct cv_why *why) {
   static const char section[] = "items.list";
   if (node->type != YAML_MAPPING_NODE) {
     return cv_yaml_expected(yaml, node, "an item", "a mapping like {name: Roma, mean: 0.7}", why);
   }
-  struct form form = {0};
+  struct form form = {.mean = (double)NAN};
   /* Counted only when it is complete, so that an error leaves no half item. */
   struct cv_item *item = &given->item[given->count];
-  enum cv_err err = cv_section_load(yaml, node, section, item_rules, CV_COUNT(item_rules), NULL, 0, &form, why);
-  if (err == CV_OK) {
-    err = take_name(yaml, node, section, "name", form.name, item->name, why);
+  enum cv_err err = cv_section_load(yaml, node, section, item_rules, CV_COUNT(item_rules), &form, why);
+  if (err == CV_OK && !cv_name_is_item(form.name)) {
+    err = cv_yaml_expected(yaml, cv_yaml_find(yaml, node, "name").value, "items.list.name", "a name of 1 to 255 bytes",
+                           why);
   }
   if (err == CV_OK) {
     err = take_spread(yaml, node, section, given->law.rewards, given->law.spread, &form, &item->spread, why);
   }
-  item->mean = form.mean;
+  if (err == CV_OK && given->count > 0 && isnan(form.mean) != isnan(given->item[0].mean)) {
+    err = cv_yaml_fail(yaml, node, why,
+                       "item %s has %s mean, but the items before have %s; expected means of all or none",
+                       cv_text_quote(form.name).text, isnan(form.mean) ? "no" : "a", isnan(form.mean) ? "one" : "none");
+  }
+  if (err == CV_OK) {
+    item->mean = form.mean;
+    cv_names_add(names, form.name);
+    given->count++;
+  }
   form_fini(&form);
-  CV_TRY(err);
+  return err;
+}
+
+enum cv_err cv_given_repeated(struct cv_items_given *given, cv_given_compare *compare, uint32_t *ret) {
+  uint32_t *order = calloc(given->count, sizeof(*order)), first = given->count;
+  if (order == NULL) {
+    return CV_ERR_NOMEM;
+  }
   for (uint32_t i = 0; i < given->count; i++) {
-    if (strcmp(given->item[i].name, item->name) == 0) {
-      return cv_yaml_fail(yaml, node, why, "duplicate item %s; expected distinct names",
-                          cv_text_quote(item->name).text);
+    order[i] = i;
+  }
+  /* Sorted, equal items are neighbours. */
+  qsort_r(order, given->count, sizeof(*order), compare, given);
+  for (uint32_t i = 1; i < given->count; i++) {
+    if (compare(&order[i - 1], &order[i], given) == 0) {
+      uint32_t later = order[i] > order[i - 1] ? order[i] : order[i - 1];
+      first = later < first ? later : first;
     }
   }
-  given->count++;
+  free(order);
+  *ret = first;
   return CV_OK;
+}
+
+static int by_name(const void *a, const void *b, void *given) {
+  const char *const *name = ((const struct cv_items_given *)given)->name;
+  return strcmp(name[*(const uint32_t *)a], name[*(const uint32_t *)b]);
+}
+
+static enum cv_err take_names(struct cv_yaml *yaml, const yaml_node_t *list, struct cv_names *names,
+                              struct cv_items_given *given, struct cv_why *why) {
+  uint32_t twice;
+  if (cv_names_take(names, &given->name) != CV_OK || cv_given_repeated(given, by_name, &twice) != CV_OK) {
+    return cv_yaml_no_memory(yaml->path, why);
+  }
+  return twice == given->count
+             ? CV_OK
+             : cv_yaml_fail(yaml, cv_yaml_item(yaml, list, twice), why, "duplicate item %s; expected distinct names",
+                            cv_text_quote(given->name[twice]).text);
+}
+
+static enum cv_err load_list(struct cv_yaml *yaml, const yaml_node_t *list, struct cv_items_given *given,
+                             struct cv_why *why) {
+  size_t n = cv_yaml_items(list);
+  if (n < 1 || n > CV_ARMS_MAX) {
+    return cv_yaml_fail(yaml, list, why, "items.list has %zu items; expected 1 to %d", n, CV_ARMS_MAX);
+  }
+  CV_TRY(reserve_items(yaml, n, given, why));
+  struct cv_names names = {0};
+  enum cv_err err = CV_OK;
+  for (size_t i = 0; i < n && err == CV_OK; i++) {
+    err = load_item(yaml, cv_yaml_item(yaml, list, i), given, &names, why);
+  }
+  if (err == CV_OK) {
+    err = take_names(yaml, list, &names, given, why);
+  }
+  cv_names_fini(&names);
+  return err;
 }
 
 static enum cv_err load_given(struct cv_yaml *yaml, const yaml_node_t *mapping, struct form *form,
                               struct cv_items *items, struct cv_why *why) {
-  CV_TRY(cv_section_load(yaml, mapping, "items", given_rules, CV_COUNT(given_rules), given_others,
-                         CV_COUNT(given_others), form, why));
+  CV_TRY(cv_section_load(yaml, mapping, "items", given_rules, CV_COUNT(given_rules), form, why));
   struct cv_items_given *ret = &items->given;
   items->source = CV_SOURCE_GIVEN;
   *ret = (struct cv_items_given){0};
@@ -364,24 +663,12 @@ static enum cv_err load_given(struct cv_yaml *yaml, const yaml_node_t *mapping, 
   if (list->type != YAML_SEQUENCE_NODE) {
     return cv_yaml_expected(yaml, list, "items.list", "a list of items", why);
   }
-  size_t n = cv_yaml_items(list);
-  if (n < 1 || n > CV_ARMS_MAX) {
-    return cv_yaml_fail(yaml, list, why, "items.list has %zu items; expected 1 to %d", n, CV_ARMS_MAX);
-  }
-  CV_TRY(reserve_items(yaml, n, ret, why));
-  for (size_t i = 0; i < n; i++) {
-    CV_TRY(load_item(yaml, cv_yaml_item(yaml, list, i), ret, why));
-  }
-  return CV_OK;
+  return load_list(yaml, list, ret, why);
 }
 
 static enum cv_err load_form(struct cv_yaml *yaml, const yaml_node_t *mapping, struct form *form, struct cv_items *ret,
                              struct cv_why *why) {
-  static const char *const all[] = {"source",    "synthetic", "list",        "path",        "item",   "score",
-                                    "delimiter", "scale",     "replacement", "rewards",     "spread", "seed",
-                                    "adversary", "ladder",    "worker",      "first_worker"};
-  /* All keys of all sources first: an unknown one gets the nearest name of any of them. */
-  CV_TRY(cv_yaml_keys(yaml, mapping, "items", all, CV_COUNT(all), why));
+  CV_TRY(cv_campaign_keys(yaml, mapping, "items", cv_items_sections, why));
   if (cv_yaml_find(yaml, mapping, "synthetic").key != NULL) {
     return load_synthetic(yaml, mapping, form, ret, why);
   }

@@ -28,44 +28,118 @@ struct form {
 
 #define FIELD(name) offsetof(struct form, name)
 
-static const struct cv_config_rule list_rules[] = {CV_REWARDS_RULE(FIELD(rewards), "bernoulli"),
-                                                   CV_SPREAD_RULE(FIELD(spread)), CV_SEED_RULE(FIELD(seed))};
-static const char *const list_others[] = {"list"};
+#define COST_RULE(word, usual, says)                                                                            \
+  {                                                                                                             \
+    .key = #word, .type = CV_CONFIG_REAL, .offset = FIELD(word), .low = 1e-6, .high = 1e6, .fallback = (usual), \
+    .help = (says)                                                                                              \
+  }
+
+static const struct cv_config_rule list_rules[] = {
+    {.key = "list",
+     .type = CV_CONFIG_OTHER,
+     .noun = "a list of workers",
+     .required = true,
+     .example = "[{id: 1, cost: 2.5, quality: 0.7}]",
+     .help = "the workers, each a mapping; the section may also be that list itself"},
+    CV_REWARDS_RULE(FIELD(rewards), "bernoulli"),
+    CV_SPREAD_RULE(FIELD(spread)),
+    CV_SEED_RULE(FIELD(seed))};
 
 static const struct cv_config_rule worker_rules[] = {
-    {.key = "id", .type = CV_CONFIG_WHOLE, .offset = FIELD(id), .low = 1, .high = (double)ID_MAX, .required = true},
-    {.key = "quality", .type = CV_CONFIG_REAL, .offset = FIELD(quality), .high = 1, .required = true},
+    {.key = "id",
+     .type = CV_CONFIG_WHOLE,
+     .offset = FIELD(id),
+     .low = 1,
+     .high = (double)ID_MAX,
+     .required = true,
+     .example = "17",
+     .help = "the worker's id, as in its certificate; distinct from the others'"},
+    {.key = "cost",
+     .type = CV_CONFIG_OTHER,
+     .noun = "what a token of the worker costs",
+     .required = true,
+     .example = "2.5",
+     .help = "what one token of the worker costs, in the unit of the budget; above 0, with at most six decimals"},
+    {.key = "quality",
+     .type = CV_CONFIG_REAL,
+     .offset = FIELD(quality),
+     .high = 1,
+     .required = true,
+     .example = "0.7",
+     .help = "mean of the worker's simulated scores"},
     CV_SPREAD_RULE(FIELD(spread)),
 };
-static const char *const worker_others[] = {"cost"};
+
+static const struct cv_config_rule synthetic_form[] = {{.key = "synthetic",
+                                                        .type = CV_CONFIG_OTHER,
+                                                        .noun = "a mapping of keys and values",
+                                                        .required = true,
+                                                        .example = "{count: 50}",
+                                                        .help = "workers with costs and qualities by chance"}};
 
 static const struct cv_config_rule synthetic_rules[] = {
-    {.key = "count", .type = CV_CONFIG_WHOLE, .offset = FIELD(count), .low = 1, .high = CV_ARMS_MAX, .required = true},
-    {.key = "cost_low", .type = CV_CONFIG_REAL, .offset = FIELD(cost_low), .low = 1e-6, .high = 1e6, .fallback = "1"},
-    {.key = "cost_high",
-     .type = CV_CONFIG_REAL,
-     .offset = FIELD(cost_high),
-     .low = 1e-6,
-     .high = 1e6,
-     .fallback = "10"},
+    {.key = "count",
+     .type = CV_CONFIG_WHOLE,
+     .offset = FIELD(count),
+     .low = 1,
+     .high = CV_ARMS_MAX,
+     .required = true,
+     .example = "50",
+     .help = "how many workers"},
+    COST_RULE(cost_low, "1", "the lowest cost of a token; costs are drawn evenly between both"),
+    COST_RULE(cost_high, "10", "the highest cost of a token"),
     CV_REWARDS_RULE(FIELD(rewards), "truncated-normal"),
     CV_SEED_RULE(FIELD(seed)),
 };
 
 static const struct cv_config_rule taxi_rules[] = {
-    {.key = "source", .type = CV_CONFIG_WORD, .offset = FIELD(source), .choices = source_words, .required = true},
-    {.key = "path", .type = CV_CONFIG_PATH, .offset = FIELD(path), .required = true},
-    {.key = "area", .type = CV_CONFIG_WHOLE, .offset = FIELD(area), .low = 1, .high = 1e9},
-    {.key = "top", .type = CV_CONFIG_WHOLE, .offset = FIELD(top), .low = 1, .high = CV_ARMS_MAX},
-    {.key = "least_trips", .type = CV_CONFIG_WHOLE, .offset = FIELD(least_trips), .low = 1, .high = 1e9},
-    {.key = "cost_per_mile",
-     .type = CV_CONFIG_REAL,
-     .offset = FIELD(cost_per_mile),
-     .low = 1e-6,
-     .high = 1e6,
-     .fallback = "1"},
+    {.key = "source",
+     .type = CV_CONFIG_WORD,
+     .offset = FIELD(source),
+     .choices = source_words,
+     .required = true,
+     .help = "the kind of file: taxi is a table of trips with columns taxi_id, trip_miles and pickup_community_area"},
+    {.key = "path",
+     .type = CV_CONFIG_PATH,
+     .offset = FIELD(path),
+     .required = true,
+     .example = "trips.csv",
+     .help = "the file"},
+    {.key = "area",
+     .type = CV_CONFIG_WHOLE,
+     .offset = FIELD(area),
+     .low = 1,
+     .high = 1e9,
+     .example = "8",
+     .help = "only trips that start in this community area; all unless said"},
+    {.key = "top",
+     .type = CV_CONFIG_WHOLE,
+     .offset = FIELD(top),
+     .low = 1,
+     .high = CV_ARMS_MAX,
+     .example = "50",
+     .help = "so many drivers, those with the most trips; all unless said"},
+    {.key = "least_trips",
+     .type = CV_CONFIG_WHOLE,
+     .offset = FIELD(least_trips),
+     .low = 1,
+     .high = 1e9,
+     .example = "10",
+     .help = "only drivers with at least so many trips"},
+    COST_RULE(cost_per_mile, "1", "a driver's token costs the mean miles of the driver's trips times this"),
     CV_REWARDS_RULE(FIELD(rewards), "truncated-normal"),
     CV_SEED_RULE(FIELD(seed)),
+};
+
+const struct cv_campaign_section cv_workers_sections[] = {
+    CV_CAMPAIGN_SECTION_OF("workers", "a list", "Workers who can be hired, with given costs and qualities.",
+                           list_rules),
+    CV_CAMPAIGN_SECTION_OF("workers.list", NULL, "A worker of the list.", worker_rules),
+    CV_CAMPAIGN_SECTION_OF("workers", "synthetic", "Workers with costs and qualities by chance.", synthetic_form),
+    CV_CAMPAIGN_SECTION_OF("workers.synthetic", NULL, "What the workers are drawn from; qualities are even in 0 to 1.",
+                           synthetic_rules),
+    CV_CAMPAIGN_SECTION_OF("workers", "taxi drivers", "The drivers in a file of taxi trips.", taxi_rules),
+    {0},
 };
 
 enum cv_err cv_money_take(struct cv_yaml *yaml, const yaml_node_t *node, const char *name, uint64_t most,
@@ -82,14 +156,22 @@ enum cv_err cv_money_take(struct cv_yaml *yaml, const yaml_node_t *node, const c
   return CV_OK;
 }
 
-static enum cv_err check_new(struct cv_yaml *yaml, const yaml_node_t *node, const struct cv_items_given *given,
-                             uint64_t id, struct cv_why *why) {
-  for (uint32_t i = 0; i < given->count; i++) {
-    if (given->item[i].id == id) {
-      return cv_yaml_fail(yaml, node, why, "duplicate worker %" PRIu64 "; expected distinct ids", id);
-    }
+static int by_id(const void *a, const void *b, void *given) {
+  const struct cv_item *item = ((const struct cv_items_given *)given)->item;
+  uint64_t x = item[*(const uint32_t *)a].id, y = item[*(const uint32_t *)b].id;
+  return (x > y) - (x < y);
+}
+
+static enum cv_err check_distinct(struct cv_yaml *yaml, const yaml_node_t *list, struct cv_items_given *given,
+                                  struct cv_why *why) {
+  uint32_t twice;
+  if (cv_given_repeated(given, by_id, &twice) != CV_OK) {
+    return cv_yaml_no_memory(yaml->path, why);
   }
-  return CV_OK;
+  return twice == given->count
+             ? CV_OK
+             : cv_yaml_fail(yaml, cv_yaml_item(yaml, list, twice), why,
+                            "duplicate worker %" PRIu64 "; expected distinct ids", given->item[twice].id);
 }
 
 static enum cv_err load_worker(struct cv_yaml *yaml, const yaml_node_t *node, struct cv_items_given *given,
@@ -100,20 +182,14 @@ static enum cv_err load_worker(struct cv_yaml *yaml, const yaml_node_t *node, st
   }
   struct form form = {0};
   struct cv_item *item = &given->item[given->count];
-  CV_TRY(cv_section_load(yaml, node, section, worker_rules, CV_COUNT(worker_rules), worker_others,
-                         CV_COUNT(worker_others), &form, why));
+  CV_TRY(cv_section_load(yaml, node, section, worker_rules, CV_COUNT(worker_rules), &form, why));
   const yaml_node_t *cost = cv_yaml_find(yaml, node, "cost").value;
-  if (cost == NULL) {
-    return cv_yaml_fail(yaml, node, why, "missing %s.cost; expected what a token of the worker costs", section);
-  }
   CV_TRY(cv_money_take(yaml, cost, "workers.list.cost", CV_COST_MAX_MICRO, &item->cost_micro, why));
   bool has_spread = cv_yaml_find(yaml, node, "spread").key != NULL;
   CV_TRY(cv_spread_take(yaml, node, section, given->law.rewards, has_spread ? form.spread : given->law.spread,
                         &item->spread, why));
-  CV_TRY(check_new(yaml, node, given, form.id, why));
   item->id = form.id;
   item->mean = form.quality;
-  (void)snprintf(item->name, sizeof(item->name), "worker %" PRIu64, form.id);
   given->count++;
   return CV_OK;
 }
@@ -134,7 +210,7 @@ static enum cv_err load_list(struct cv_yaml *yaml, const yaml_node_t *list, stru
   for (size_t i = 0; i < n; i++) {
     CV_TRY(load_worker(yaml, cv_yaml_item(yaml, list, i), ret, why));
   }
-  return CV_OK;
+  return check_distinct(yaml, list, ret, why);
 }
 
 /* Reads what the forms share; a spread that the file does not give is the default of the law. */
@@ -148,8 +224,7 @@ static struct cv_items_law take_common(struct cv_yaml *yaml, const yaml_node_t *
 
 static enum cv_err load_mapped_list(struct cv_yaml *yaml, const yaml_node_t *mapping, struct form *form,
                                     struct cv_items *ret, struct cv_why *why) {
-  CV_TRY(cv_section_load(yaml, mapping, "workers", list_rules, CV_COUNT(list_rules), list_others, CV_COUNT(list_others),
-                         form, why));
+  CV_TRY(cv_section_load(yaml, mapping, "workers", list_rules, CV_COUNT(list_rules), form, why));
   ret->source = CV_SOURCE_GIVEN;
   ret->given = (struct cv_items_given){.law = take_common(yaml, mapping, form, ret)};
   struct cv_items_law *law = &ret->given.law;
@@ -163,8 +238,7 @@ static enum cv_err load_synthetic(struct cv_yaml *yaml, const yaml_node_t *secti
                                   struct cv_items *ret, struct cv_why *why) {
   const yaml_node_t *mapping;
   CV_TRY(cv_section_only(yaml, section, "workers", "synthetic", "a mapping of keys and values", &mapping, why));
-  CV_TRY(cv_section_load(yaml, mapping, "workers.synthetic", synthetic_rules, CV_COUNT(synthetic_rules), NULL, 0, form,
-                         why));
+  CV_TRY(cv_section_load(yaml, mapping, "workers.synthetic", synthetic_rules, CV_COUNT(synthetic_rules), form, why));
   if (form->cost_high < form->cost_low) {
     return cv_yaml_fail(yaml, mapping, why, "workers.synthetic.cost_high is %g; expected at least cost_low, %g",
                         form->cost_high, form->cost_low);
@@ -179,7 +253,7 @@ static enum cv_err load_synthetic(struct cv_yaml *yaml, const yaml_node_t *secti
 
 static enum cv_err load_taxi(struct cv_yaml *yaml, const yaml_node_t *mapping, struct form *form, struct cv_items *ret,
                              struct cv_why *why) {
-  CV_TRY(cv_section_load(yaml, mapping, "workers", taxi_rules, CV_COUNT(taxi_rules), NULL, 0, form, why));
+  CV_TRY(cv_section_load(yaml, mapping, "workers", taxi_rules, CV_COUNT(taxi_rules), form, why));
   ret->source = CV_SOURCE_TAXI;
   ret->taxi = (struct cv_items_taxi){.law = take_common(yaml, mapping, form, ret),
                                      .file = form->path,
@@ -193,8 +267,6 @@ static enum cv_err load_taxi(struct cv_yaml *yaml, const yaml_node_t *mapping, s
 
 static enum cv_err load_form(struct cv_yaml *yaml, const yaml_node_t *node, struct form *form, struct cv_items *ret,
                              struct cv_why *why) {
-  static const char *const all[] = {"list", "synthetic", "source", "rewards",     "spread",       "seed",
-                                    "path", "area",      "top",    "least_trips", "cost_per_mile"};
   if (node->type == YAML_SEQUENCE_NODE) {
     ret->source = CV_SOURCE_GIVEN;
     ret->given = (struct cv_items_given){0};
@@ -203,7 +275,7 @@ static enum cv_err load_form(struct cv_yaml *yaml, const yaml_node_t *node, stru
   if (node->type != YAML_MAPPING_NODE) {
     return cv_yaml_expected(yaml, node, "workers", "a list of workers, or list, synthetic or source", why);
   }
-  CV_TRY(cv_yaml_keys(yaml, node, "workers", all, CV_COUNT(all), why));
+  CV_TRY(cv_campaign_keys(yaml, node, "workers", cv_workers_sections, why));
   if (cv_yaml_find(yaml, node, "synthetic").key != NULL) {
     return load_synthetic(yaml, node, form, ret, why);
   }

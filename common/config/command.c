@@ -41,6 +41,10 @@ static void print_unknown(const char *program, const char *name, const struct cv
   }
 }
 
+static bool is_any(const char *word, const char *name, const char *letter) {
+  return strcmp(word, name) == 0 || strcmp(word, letter) == 0;
+}
+
 int cv_command_main(const char *program, const char *about, const struct cv_command *commands, size_t count, int argc,
                     char **argv) {
   /* A reader that closes the pipe early (`| head`) is an error of a write, not the end of the process. */
@@ -50,17 +54,17 @@ int cv_command_main(const char *program, const char *about, const struct cv_comm
     print_help(stderr, program, about, commands, count);
     return 2;
   }
-  if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+  if (is_any(argv[1], "--help", "-h") || strcmp(argv[1], "help") == 0) {
     print_help(stdout, program, about, commands, count);
-    return 0;
+    return cv_config_written(program, 0);
   }
-  if (strcmp(argv[1], "--version") == 0) {
+  if (is_any(argv[1], "--version", "-V")) {
     (void)printf("%s %s\n", program, CV_VERSION);
-    return 0;
+    return cv_config_written(program, 0);
   }
   for (size_t i = 0; i < count; i++) {
     if (strcmp(argv[1], commands[i].name) == 0) {
-      return commands[i].run(argc - 1, argv + 1);
+      return cv_config_written(program, commands[i].run(argc - 1, argv + 1));
     }
   }
   print_unknown(program, argv[1], commands, count);
@@ -153,7 +157,7 @@ int cv_command_options(const struct cv_config_table *table, int argc, char **arg
   }
   /* A command line without options gets the error about its arguments before one about a missing option. */
   int status = n == 1 ? check_words(table, found, least, unexpected) : -1;
-  status = status < 0 ? cv_config_start(table, n, options, into) : status;
+  status = status < 0 ? cv_config_start_with(table, n, options, found > 0 && most > 0 ? words[0] : NULL, into) : status;
   free(options);
   return status < 0 ? check_words(table, found, least, unexpected) : status;
 }

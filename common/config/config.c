@@ -42,7 +42,7 @@ void cv_settings_put(struct cv_settings *settings, size_t index, union cv_value 
   settings->setting[index] = (struct cv_setting){.is_set = true, .value = value};
 }
 
-/* The keys that are allowed after `prefix`, without duplicates, followed by the others. */
+/* The keys that are allowed after `prefix`, without duplicates. */
 struct words {
   char *owned[64];
   const char *word[64];
@@ -64,12 +64,11 @@ static bool words_has(const struct words *words, const char *word) {
   return false;
 }
 
-static enum cv_err words_init(struct words *words, const struct cv_settings *settings, const char *prefix,
-                              const char *const *others, size_t n) {
+static enum cv_err words_init(struct words *words, const struct cv_settings *settings, const char *prefix) {
   *words = (struct words){0};
   size_t skip = strlen(prefix);
   /* Tables are literals of ours, so one that is too long is a bug. */
-  CV_REQUIRE(settings->count + n <= CV_COUNT(words->word));
+  CV_REQUIRE(settings->count <= CV_COUNT(words->word));
   for (size_t i = 0; i < settings->count; i++) {
     const char *key = settings->rules[i].key;
     if (strncmp(key, prefix, skip) != 0 || settings->rules[i].is_option) {
@@ -84,9 +83,6 @@ static enum cv_err words_init(struct words *words, const struct cv_settings *set
     if (!words_has(words, word)) {
       words->word[words->count++] = word;
     }
-  }
-  for (size_t i = 0; i < n; i++) {
-    words->word[words->count++] = others[i];
   }
   return CV_OK;
 }
@@ -144,6 +140,10 @@ static enum cv_err take_pair(struct cv_settings *settings, struct cv_yaml *yaml,
   /* Keys with a dot are mappings in the file: `limits.arms` is `arms` inside of `limits`. */
   for (size_t i = 0; i < settings->count; i++) {
     if (strcmp(settings->rules[i].key, key) == 0) {
+      if (settings->rules[i].type == CV_CONFIG_OTHER) {
+        settings->setting[i].is_set = true;
+        return CV_OK;
+      }
       return take_value(settings, i, yaml, pair.value, said, why);
     }
     if (strncmp(settings->rules[i].key, key, n) == 0 && settings->rules[i].key[n] == '.') {
@@ -151,18 +151,17 @@ static enum cv_err take_pair(struct cv_settings *settings, struct cv_yaml *yaml,
         return cv_yaml_expected(yaml, pair.value, said, "a mapping of keys and values", why);
       }
       (void)snprintf(key + n, sizeof(key) - n, ".");
-      return cv_settings_map(settings, yaml, pair.value, said, key, NULL, 0, why);
+      return cv_settings_map(settings, yaml, pair.value, said, key, why);
     }
   }
-  return CV_OK; /* one of the other keys, which the caller reads */
+  return CV_OK;
 }
 
 enum cv_err cv_settings_map(struct cv_settings *settings, struct cv_yaml *yaml, const yaml_node_t *mapping,
-                            const char *name, const char *prefix, const char *const *others, size_t n,
-                            struct cv_why *why) {
+                            const char *name, const char *prefix, struct cv_why *why) {
   struct words words;
   /* Check all keys before reading any value, so that an unknown key is reported first. */
-  if (words_init(&words, settings, prefix, others, n) != CV_OK) {
+  if (words_init(&words, settings, prefix) != CV_OK) {
     return cv_yaml_no_memory(yaml->path, why);
   }
   enum cv_err err = cv_yaml_keys(yaml, mapping, name, words.word, words.count, why);
@@ -178,7 +177,7 @@ enum cv_err cv_settings_default(struct cv_settings *settings, const char *folder
   *ret_missing = NULL;
   for (size_t i = 0; i < settings->count; i++) {
     const struct cv_config_rule *rule = &settings->rules[i];
-    if (settings->setting[i].is_set) {
+    if (settings->setting[i].is_set || (rule->type == CV_CONFIG_OTHER && !rule->required)) {
       continue;
     }
     if (rule->fallback != NULL) {
@@ -225,6 +224,8 @@ void cv_settings_give(struct cv_settings *settings, void *into) {
       case CV_CONFIG_WORD:
         memcpy(field, &value.word, sizeof(value.word));
         break;
+      case CV_CONFIG_OTHER:
+        break;
     }
     /* The caller owns the text now; cv_settings_fini() must not free it. */
     settings->setting[i].is_set = false;
@@ -245,13 +246,12 @@ enum cv_err cv_section_only(struct cv_yaml *yaml, const yaml_node_t *section, co
 }
 
 enum cv_err cv_section_load(struct cv_yaml *yaml, const yaml_node_t *mapping, const char *name,
-                            const struct cv_config_rule *rules, size_t count, const char *const *others, size_t n,
-                            void *into, struct cv_why *why) {
+                            const struct cv_config_rule *rules, size_t count, void *into, struct cv_why *why) {
   struct cv_settings settings;
   if (cv_settings_init(&settings, rules, count) != CV_OK) {
     return cv_yaml_no_memory(yaml->path, why);
   }
-  enum cv_err err = cv_settings_map(&settings, yaml, mapping, name, "", others, n, why);
+  enum cv_err err = cv_settings_map(&settings, yaml, mapping, name, "", why);
   if (err == CV_OK) {
     const struct cv_config_rule *missing;
     err = cv_settings_default(&settings, yaml->folder, &missing);
@@ -277,7 +277,7 @@ enum cv_err cv_section_load(struct cv_yaml *yaml, const yaml_node_t *mapping, co
 enum cv_err cv_config_load(const struct cv_config_table *table, const char *path, void *into, struct cv_why *why) {
   struct cv_yaml yaml;
   CV_TRY(cv_yaml_open(path, &yaml, why));
-  enum cv_err err = cv_section_load(&yaml, yaml.root, "", table->rules, table->count, NULL, 0, into, why);
+  enum cv_err err = cv_section_load(&yaml, yaml.root, "", table->rules, table->count, into, why);
   cv_yaml_close(&yaml);
   return err;
 }

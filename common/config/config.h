@@ -23,6 +23,7 @@ enum cv_config_type {
   CV_CONFIG_WORDS, /* char *, owned: some of `choices`, separated by commas or blanks */
   CV_CONFIG_PARTY, /* char *, owned: the name of a party (party.h) */
   CV_CONFIG_PARTIES, /* char *, owned: a list of such names, or any */
+  CV_CONFIG_OTHER,   /* no field: the section's reader takes the value itself; `noun` says what it expects */
 };
 
 struct cv_config_rule {
@@ -31,11 +32,13 @@ struct cv_config_rule {
   size_t offset; /* of the field in the caller's struct */
   double low, high;
   const char *const *choices; /* NULL-terminated */
-  const char *noun;           /* of a WORD: what the choices are, in messages: "reward model"; NULL: the key */
+  const char *noun;           /* of a WORD: what the choices are, in messages: "reward model"; NULL: the key. Of an
+                                 OTHER: the values that are expected */
   const char *fallback;       /* default, as written in a file; NULL: none */
   bool required;              /* without a default: missing is an error (otherwise the field is unchanged) */
   bool is_option;             /* for the command line only; not allowed in a file */
-  const char *help;           /* one line for --help */
+  const char *help;           /* one line for --help, or for the reference of campaign files */
+  const char *example;        /* a value as a file has it, for that reference; NULL: the default */
 };
 
 struct cv_config_table {
@@ -44,19 +47,32 @@ struct cv_config_table {
   const char *about;     /* one line for --help */
   const struct cv_config_rule *rules;
   size_t count;
+  /*
+   * What --check-config checks beyond the rules: files that the settings name. `word` is the first argument that is no
+   * option (cv_command_options()), or NULL. May be NULL.
+   */
+  enum cv_err (*check)(const void *settings, const char *word, struct cv_why *why);
 };
 
 /*
- * The start of every daemon: reads --config FILE, --check-config, --help, --version, and every rule as an option
- * (--tls-ca FILE; for a BOOL --flag or --flag=false), which overrides the file. `into` is the caller's zeroed struct.
- * Returns -1 to continue, otherwise the exit status: 0 after --help, --version and a valid --check-config; 2 after an
- * error, which has been printed.
+ * The start of every program: reads --config FILE, --check-config, --help (-h), --version (-V), and every rule as an
+ * option (--tls-ca FILE; for a BOOL --flag or --flag=false), which overrides the file. With a rule CV_PROFILE_KEY it
+ * also reads the values of a profile (profile.h), which file and options override. `into` is the caller's zeroed
+ * struct. Returns -1 to continue, otherwise the exit status: 0 after --help, --version and a valid --check-config; 2
+ * after an error, which has been printed.
  */
 CV_MUST_USE int cv_config_start(const struct cv_config_table *table, int argc, char **argv, void *into);
+
+/* The same for a command with this first argument, for `check`; NULL: none. */
+CV_MUST_USE int cv_config_start_with(const struct cv_config_table *table, int argc, char **argv, const char *word,
+                                     void *into);
 
 /* Reads a file without options; a missing required key is an error. */
 CV_MUST_USE enum cv_err cv_config_load(const struct cv_config_table *table, const char *path, void *into,
                                        struct cv_why *why);
+/* What a program returns after its last line on standard output: `status`, or 1 with one line on standard error if that
+ * is 0 and not everything could be written. A reader that has gone (`| head`) is no error of a person's. */
+CV_MUST_USE int cv_config_written(const char *program, int status);
 /* What the program was built from: its version; and the commit, "" unless the build was given one (`revision`). */
 const char *cv_config_version(void);
 const char *cv_config_revision(void);

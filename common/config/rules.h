@@ -28,11 +28,10 @@ void cv_settings_fini(struct cv_settings *settings);
 void cv_settings_put(struct cv_settings *settings, size_t index, union cv_value value);
 /*
  * Takes the values of a mapping. `prefix` ("tls." or "") is the mapping's place among the rules' dotted keys; `name` is
- * its name in messages. `others` are `n` further keys that are allowed and ignored.
+ * its name in messages. Keys of type CV_CONFIG_OTHER are allowed and not read.
  */
 CV_MUST_USE enum cv_err cv_settings_map(struct cv_settings *settings, struct cv_yaml *yaml, const yaml_node_t *mapping,
-                                        const char *name, const char *prefix, const char *const *others, size_t n,
-                                        struct cv_why *why);
+                                        const char *name, const char *prefix, struct cv_why *why);
 /* Fills in the defaults; resolves default paths against `folder` (may be NULL). If a required rule has no value,
  * returns CV_ERR_NOT_FOUND with *ret_missing set to that rule; otherwise *ret_missing is NULL. */
 CV_MUST_USE enum cv_err cv_settings_default(struct cv_settings *settings, const char *folder,
@@ -42,8 +41,8 @@ void cv_settings_give(struct cv_settings *settings, void *into);
 
 /* Reads one section of a file with all of the above: `name` is the section's name; the rules' keys are not dotted. */
 CV_MUST_USE enum cv_err cv_section_load(struct cv_yaml *yaml, const yaml_node_t *mapping, const char *name,
-                                        const struct cv_config_rule *rules, size_t count, const char *const *others,
-                                        size_t n, void *into, struct cv_why *why);
+                                        const struct cv_config_rule *rules, size_t count, void *into,
+                                        struct cv_why *why);
 /* Returns the mapping under `key`, which must be the section's only key; `expected` describes it in messages. */
 CV_MUST_USE enum cv_err cv_section_only(struct cv_yaml *yaml, const yaml_node_t *section, const char *name,
                                         const char *key, const char *expected, const yaml_node_t **ret,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,11 +7,14 @@
 
 #include "common/base/nearest.h"
 #include "common/base/text.h"
+#include "common/config/profile.h"
 #include "common/config/rules.h"
+#include "common/config/wrap.h"
 
 /* Return values of getopt_long; the option of rule i is FIRST_RULE + i. */
-enum { HELP = 256, VERSION, CHECK, CONFIG, FIRST_RULE };
+enum { HELP = 'h', VERSION = 'V', CHECK = 256, CONFIG, FIRST_RULE };
 enum { FIXED = 4, OPTIONS_MAX = 64, NAME_BYTES = 64 };
+enum { HELP_INDENT = 31 /* of what an option does */, USAGE_INDENT = 4 };
 
 struct options {
   char name[OPTIONS_MAX][NAME_BYTES];
@@ -65,34 +69,42 @@ static const char *placeholder(const struct cv_config_rule *rule) {
       return " NAME";
     case CV_CONFIG_PARTIES:
       return " NAMES";
+    case CV_CONFIG_OTHER: /* in sections of files only */
+      break;
   }
   return "";
 }
 
+static void print_option(const char *left, const char *text) {
+  int written = printf("  %-28s ", left);
+  cv_wrap_print(stdout, (size_t)written, HELP_INDENT, text);
+}
+
 static void print_rule(const struct options *options, const struct cv_config_rule *rule, size_t index) {
-  char left[NAME_BYTES + 16], expected[240];
+  char left[NAME_BYTES + 16], expected[240], text[800];
   (void)snprintf(left, sizeof(left), "--%s%s", options->name[index], placeholder(rule));
-  (void)printf("  %-28s %s", left, rule->help == NULL ? "" : rule->help);
   cv_value_describe(rule, expected, sizeof(expected));
-  if (rule->type != CV_CONFIG_TEXT && rule->type != CV_CONFIG_PATH && rule->type != CV_CONFIG_BOOL) {
-    (void)printf("; %s", expected);
+  const bool says_values = rule->type != CV_CONFIG_TEXT && rule->type != CV_CONFIG_PATH && rule->type != CV_CONFIG_BOOL;
+  int n = snprintf(text, sizeof(text), "%s%s%s", rule->help, says_values ? "; " : "", says_values ? expected : "");
+  if (rule->fallback != NULL || rule->required) {
+    (void)snprintf(text + n, sizeof(text) - (size_t)n, rule->fallback != NULL ? " (default %s)" : " (required)",
+                   rule->fallback);
   }
-  if (rule->fallback != NULL) {
-    (void)printf(" (default %s)", rule->fallback);
-  } else if (rule->required) {
-    (void)printf(" (required)");
-  }
-  (void)printf("\n");
+  print_option(left, text);
 }
 
 static void print_help(const struct cv_config_table *table, const struct options *options) {
-  const char *arguments = table->arguments == NULL ? "" : table->arguments;
-  (void)printf("Usage: %s%s%s [--config FILE] [OPTION]...\n%s\n\n", table->program, *arguments == '\0' ? "" : " ",
-               arguments, table->about);
-  (void)printf("  %-28s %s\n", "--config FILE", "read this file first; options override it");
-  (void)printf("  %-28s %s\n", "--check-config", "check the file and the options, and exit");
-  (void)printf("  %-28s %s\n", "--help", "print this, and exit");
-  (void)printf("  %-28s %s\n\n", "--version", "print the version, and exit");
+  char usage[400];
+  (void)snprintf(usage, sizeof(usage), "Usage: %s%s%s [--config FILE] [OPTION]...", table->program,
+                 table->arguments == NULL ? "" : " ", table->arguments == NULL ? "" : table->arguments);
+  cv_wrap_print(stdout, 0, USAGE_INDENT, usage);
+  cv_wrap_print(stdout, 0, 0, table->about);
+  (void)printf("\n");
+  print_option("--config FILE", "read this file first; options override it");
+  print_option("--check-config", "check the file and the options, and exit");
+  print_option("-h, --help", "print this, and exit");
+  print_option("-V, --version", "print the version, and exit");
+  (void)printf("\n");
   for (size_t i = 0; i < table->count; i++) {
     print_rule(options, &table->rules[i], i);
   }
@@ -116,11 +128,11 @@ static enum cv_err fail_option(const struct options *options, const char *given,
   return cv_fail(why, CV_ERR_INVALID, "unknown option %s; see --help", cv_text_quote(given).text);
 }
 
-/* The offending argument after '?': getopt sets optopt for a short option (none exists), and otherwise leaves the
- * argument behind. */
+/* The offending argument after '?': getopt sets optopt for an unknown short option, and otherwise leaves the argument
+ * behind. */
 static const char *offender(char **argv) {
   static char letter[3];
-  if (optopt <= 0 || optopt >= HELP) {
+  if (optopt <= 0 || optopt >= CHECK || optopt == HELP || optopt == VERSION) {
     return argv[optind - 1];
   }
   (void)snprintf(letter, sizeof(letter), "-%c", optopt);
@@ -133,8 +145,9 @@ static int read_options(const struct cv_config_table *table, const struct option
   optind = 0; /* restart getopt, which may have been used before */
   opterr = 0;
   int found;
-  /* "+": no reordering, so that the first argument that is not an option is found; ":": we write the messages. */
-  while ((found = getopt_long(argc, argv, "+:", options->option, NULL)) != -1) {
+  /* "+": no reordering, so that the first argument that is not an option is found; ":": we write the messages;
+   * h and V: what everybody types. */
+  while ((found = getopt_long(argc, argv, "+:hV", options->option, NULL)) != -1) {
     switch (found) {
       case HELP:
         print_help(table, options);
@@ -227,9 +240,37 @@ static enum cv_err take_defaults(struct cv_settings *settings, const struct opti
                       expected, option);
 }
 
-/* Takes the file, then the options, which override it, then the defaults. */
+/* The profile that an option, the environment or the file of profiles names; NULL: none. */
+static const char *profile_of(const struct cv_profiles *profiles, const char *said) {
+  const char *named = getenv(CV_PROFILE_ENV);
+  return said != NULL ? said : named != NULL && named[0] != '\0' ? named : profiles->usual;
+}
+
+/* Takes the values of a profile, in a program that can name one. */
+static enum cv_err take_profile(struct cv_settings *settings, const struct request *request, struct cv_why *why) {
+  size_t at = 0;
+  while (at < settings->count && strcmp(settings->rules[at].key, CV_PROFILE_KEY) != 0) {
+    at++;
+  }
+  if (at == settings->count) {
+    return CV_OK;
+  }
+  struct cv_profiles profiles;
+  const yaml_node_t *profile = NULL;
+  CV_TRY(cv_profiles_open(&profiles, why));
+  const char *name = profile_of(&profiles, request->value[at]);
+  enum cv_err err = name == NULL ? CV_OK : cv_profiles_find(&profiles, name, &profile, why);
+  if (err == CV_OK && profile != NULL) {
+    err = cv_settings_map(settings, &profiles.yaml, profile, "profiles", "", why);
+  }
+  cv_profiles_close(&profiles);
+  return err;
+}
+
+/* Takes the profile, then the file, then the options, each of which overrides what is before it, then the defaults. */
 static enum cv_err gather(struct cv_settings *settings, const struct options *options, const struct request *request,
                           struct cv_why *why) {
+  CV_TRY(take_profile(settings, request, why));
   /* A configuration may also be given by options alone. */
   if (request->file == NULL) {
     CV_TRY(take_options(settings, options, request, why));
@@ -237,7 +278,7 @@ static enum cv_err gather(struct cv_settings *settings, const struct options *op
   }
   struct cv_yaml yaml;
   CV_TRY(cv_yaml_open(request->file, &yaml, why));
-  enum cv_err err = cv_settings_map(settings, &yaml, yaml.root, "", "", NULL, 0, why);
+  enum cv_err err = cv_settings_map(settings, &yaml, yaml.root, "", "", why);
   if (err == CV_OK) {
     err = take_options(settings, options, request, why);
   }
@@ -248,19 +289,31 @@ static enum cv_err gather(struct cv_settings *settings, const struct options *op
   return err;
 }
 
+int cv_config_written(const char *program, int status) {
+  bool is_written = fflush(stdout) == 0 && ferror(stdout) == 0;
+  if (!is_written && status == 0 && errno != EPIPE) {
+    (void)fprintf(stderr, "%s: standard output: %s\n", program, strerror(errno));
+  }
+  return is_written || status != 0 ? status : 1;
+}
+
 static int fail_start(const struct cv_config_table *table, const struct cv_why *why) {
   (void)fprintf(stderr, "%s: %s\n", table->program, why->text);
   return 2;
 }
 
 int cv_config_start(const struct cv_config_table *table, int argc, char **argv, void *into) {
+  return cv_config_start_with(table, argc, argv, NULL, into);
+}
+
+int cv_config_start_with(const struct cv_config_table *table, int argc, char **argv, const char *word, void *into) {
   struct options options;
   struct request request = {0};
   struct cv_why why = {0};
   options_init(&options, table);
   int status = read_options(table, &options, argc, argv, &request, &why);
   if (status >= 0) {
-    return status == 0 ? 0 : fail_start(table, &why);
+    return status == 0 ? cv_config_written(table->program, 0) : fail_start(table, &why);
   }
   struct cv_settings settings;
   if (cv_settings_init(&settings, table->rules, table->count) != CV_OK) {
@@ -268,14 +321,21 @@ int cv_config_start(const struct cv_config_table *table, int argc, char **argv, 
     return fail_start(table, &why);
   }
   enum cv_err err = gather(&settings, &options, &request, &why);
-  if (err == CV_OK && request.check) {
-    (void)printf("%s: the configuration is valid\n", table->program);
-  } else if (err == CV_OK) {
+  if (err == CV_OK && (!request.check || table->check != NULL)) {
     cv_settings_give(&settings, into);
   }
   /* After cv_settings_give() there is nothing left to free. */
   cv_settings_fini(&settings);
-  return err != CV_OK ? fail_start(table, &why) : request.check ? 0 : -1;
+  if (err == CV_OK && request.check && table->check != NULL) {
+    err = table->check(into, word, &why);
+  }
+  if (err == CV_OK && request.check) {
+    (void)printf("%s: the configuration is valid\n", table->program);
+  }
+  if (err != CV_OK) {
+    return fail_start(table, &why);
+  }
+  return request.check ? cv_config_written(table->program, 0) : -1;
 }
 
 const char *cv_config_version(void) {

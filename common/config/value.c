@@ -229,6 +229,8 @@ enum cv_err cv_value_parse(const struct cv_config_rule *rule, const char *text, 
         CV_TRY(parse_text(rule, text, NULL, &value.text));
       }
       break;
+    case CV_CONFIG_OTHER:
+      break;
   }
   if (!fits) {
     return CV_ERR_INVALID;
@@ -306,6 +308,9 @@ void cv_value_describe(const struct cv_config_rule *rule, char *to, size_t size)
       break;
     case CV_CONFIG_PARTIES:
       (void)snprintf(to, size, "names in certificates, separated by commas or blanks, or " CV_PARTY_ANY);
+      break;
+    case CV_CONFIG_OTHER:
+      (void)snprintf(to, size, "%s", rule->noun);
       break;
   }
 }

@@ -19,7 +19,7 @@ class Option:
     """--name, its line of help, and what follows it: nothing, files, some words, or text that is not completed."""
 
     def __init__(self, row, text):
-        self.name, _, self.value = re.sub(r"\[=.*", "", row).partition(" ")
+        self.name, _, self.value = re.sub(r"^-\w, |\[=.*", "", row).partition(" ")
         self.text, self.words = text, []
         if self.value in ("WORD", "WORDS"):  # the last part of the line: "on, require or off (default on)"
             listed = re.sub(r" \((default [^)]*|required)\)$", "", text).split("; ")[-1].removeprefix("some of ")

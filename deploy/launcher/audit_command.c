@@ -13,6 +13,7 @@
 
 struct options {
   char *has;
+  bool json;
 };
 
 static const struct cv_config_rule rules[] = {
@@ -21,6 +22,7 @@ static const struct cv_config_rule rules[] = {
      .offset = offsetof(struct options, has),
      .is_option = true,
      .help = "SHA-256 of a line that this command printed before: the log must still have that line"},
+    CV_JSON_RULE(offsetof(struct options, json)),
 };
 
 static const struct cv_config_table table = {
@@ -38,7 +40,9 @@ struct check {
   uint64_t lines;          /* in all files */
   uint64_t first, number;  /* of the first and the last line; first 0: none could be read yet */
   char last[CV_TRAIL_HEX]; /* digest of the line before */
-  bool found;              /* the line that --has names */
+  bool json;
+  uint64_t incomplete; /* lines that a program did not finish */
+  bool found;          /* the line that --has names */
 };
 
 static enum cv_err wrong(const struct check *check, struct cv_why *why, const char *what) {
@@ -80,8 +84,10 @@ static enum cv_err check_line(struct check *check, const char *text, size_t n, s
     check->number = line.number;
   } else if (cv_trail_line_begins(text, n)) {
     check->number++;
-    (void)printf("%s:%" PRIu64 ": not complete: the program ended while it wrote this line\n", check->file,
-                 check->line);
+    check->incomplete++;
+    (void)(check->json ? 0
+                       : printf("%s:%" PRIu64 ": not complete: the program ended while it wrote this line\n",
+                                check->file, check->line));
   } else {
     return wrong(check, why, "not a line of an audit log");
   }
@@ -121,6 +127,13 @@ static int tell(const struct check *check) {
   if (check->has != NULL && !check->found) {
     return cv_command_fail(&table, 1, "no line has the SHA-256 %.64s: the log was cut or replaced", check->has);
   }
+  if (check->json) {
+    return cv_launcher_print_json(&table,
+                                  json_pack("{s:I, s:I, s:I, s:I, s:s}", "lines", (json_int_t)check->lines, "first",
+                                            (json_int_t)check->first, "last", (json_int_t)check->number, "incomplete",
+                                            (json_int_t)check->incomplete, "sha256", check->last),
+                                  0);
+  }
   (void)printf("%" PRIu64 " lines, number %" PRIu64 " to %" PRIu64 ", in one chain; the last has the SHA-256 %s\n",
                check->lines, check->first, check->number, check->last);
   return 0;
@@ -140,6 +153,7 @@ int cv_launcher_audit(int argc, char **argv) {
     return status;
   }
   check.has = options.has;
+  check.json = options.json;
   enum cv_err err = CV_OK;
   if (options.has != NULL && !is_digest(options.has)) {
     status = cv_command_fail(&table, 2, "--has \"%.70s\"; expected 64 hexadecimal digits", options.has);

@@ -8,6 +8,7 @@
 
 struct settings {
   char *to;
+  bool json;
 };
 
 static const struct cv_config_rule rules[] = {
@@ -16,6 +17,7 @@ static const struct cv_config_rule rules[] = {
      .offset = offsetof(struct settings, to),
      .required = true,
      .help = "the copy: a new file, which appears when it is complete and checked"},
+    CV_JSON_RULE(offsetof(struct settings, json)),
 };
 
 static const struct cv_config_table table = {
@@ -40,11 +42,15 @@ static enum cv_err find_program(const char *config, const char **ret, struct cv_
 }
 
 static void print_line(void *data, char *line) {
-  (void)data;
-  (void)printf("%s\n", line);
+  const struct settings *settings = data;
+  if (settings->json) {
+    (void)cv_launcher_print_json(&table, json_pack("{s:s, s:s}", "copy", settings->to, "message", line), 0);
+  } else {
+    (void)printf("%s\n", line);
+  }
 }
 
-static int back_up(const struct settings *settings, const char *config) {
+static int back_up(struct settings *settings, const char *config) {
   const char *const args[] = {"--config", config, "--backup", settings->to, NULL};
   const char *program = NULL;
   struct cv_why why;
@@ -52,7 +58,7 @@ static int back_up(const struct settings *settings, const char *config) {
   if (find_program(config, &program, &why) != CV_OK) {
     return cv_command_fail(&table, 2, "%s", why.text);
   }
-  if (cv_program_run(program, args, print_line, NULL, &status, &why) != CV_OK) {
+  if (cv_program_run(program, args, print_line, settings, &status, &why) != CV_OK) {
     return cv_command_fail(&table, 1, "%s", why.text);
   }
   return status;

@@ -13,11 +13,13 @@
 #include "common/base/arena.h"
 #include "common/base/buf.h"
 #include "common/config/channel.h"
+#include "common/config/profile.h"
 #include "common/net/dialer.h"
 #include "proto/codec/order.h"
 
 /* The broker's address and the requester's TLS files. */
 struct cv_client_settings {
+  char *profile; /* its values are in the other fields already */
   char *broker, *broker_name, *ca, *cert, *key, *crl;
   uint64_t wait_ms, patience_ms; /* for the TLS files, for the broker; only cv_client_run() reads them */
   uint64_t reconnect_ms;         /* for the broker after a lost connection; 0: patience_ms; likewise */
@@ -32,11 +34,16 @@ struct cv_client_settings {
 
 /* The rules for these settings, as the field `client` of a command's settings. */
 #define CV_CLIENT_RULES(owner, field)                                                          \
-  {.key = "broker",                                                                            \
+  {.key = CV_PROFILE_KEY,                                                                      \
    .type = CV_CONFIG_TEXT,                                                                     \
-   .offset = offsetof(owner, field.broker),                                                    \
-   .fallback = "127.0.0.1:7401",                                                               \
-   .help = "HOST:PORT of the broker"},                                                         \
+   .offset = offsetof(owner, field.profile),                                                   \
+   .is_option = true,                                                                          \
+   .help = "a broker by its name in profiles.yaml (crowdveil profiles); or " CV_PROFILE_ENV},  \
+      {.key = "broker",                                                                        \
+       .type = CV_CONFIG_TEXT,                                                                 \
+       .offset = offsetof(owner, field.broker),                                                \
+       .fallback = "127.0.0.1:7401",                                                           \
+       .help = "HOST:PORT of the broker"},                                                     \
       {.key = "broker_name",                                                                   \
        .type = CV_CONFIG_PARTY,                                                                \
        .offset = offsetof(owner, field.broker_name),                                           \

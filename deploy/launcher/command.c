@@ -7,6 +7,16 @@
 
 #include "simulate/choose.h"
 
+int cv_launcher_print_json(const struct cv_config_table *table, json_t *object, int status) {
+  if (object == NULL) {
+    return cv_command_fail(table, 1, "%s", cv_err_text(CV_ERR_NOMEM));
+  }
+  (void)json_dumpf(object, stdout, JSON_COMPACT);
+  (void)printf("\n");
+  json_decref(object);
+  return status;
+}
+
 enum cv_err cv_launcher_number(const char *word, uint64_t *ret, struct cv_why *why) {
   char *end;
   errno = 0;
@@ -25,5 +35,17 @@ enum cv_err cv_launcher_prepare(const struct cv_config_table *table, const char 
   if (chosen.text[0] != '\0') {
     (void)fprintf(stderr, "%s: %s\n", table->program, chosen.text);
   }
+  return CV_OK;
+}
+
+enum cv_err cv_launcher_check_file(const void *settings, const char *file, struct cv_why *why) {
+  struct cv_prepared prepared;
+  struct cv_chosen chosen;
+  (void)settings;
+  if (file == NULL) {
+    return CV_OK;
+  }
+  CV_TRY(cv_choose_prepare(file, CV_SEED_NONE, &prepared, &chosen, why));
+  cv_prepared_fini(&prepared);
   return CV_OK;
 }

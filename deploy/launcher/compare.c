@@ -8,6 +8,7 @@
 #include "common/base/grid.h"
 #include "common/base/text.h"
 #include "deploy/launcher/json.h"
+#include "deploy/launcher/outcome.h"
 #include "deploy/launcher/progress.h"
 
 /* Columns of the table: of a name at most, of the true class, and of what a policy found out. */
@@ -21,9 +22,9 @@ enum cv_err cv_compare_check(const struct cv_compared of[2], const char *const p
                    of[0].items, path[1], of[1].items);
   }
   for (uint32_t i = 0; i < of[0].items; i++) {
-    if (strcmp(of[0].item[i].name.text, of[1].item[i].name.text) != 0) {
+    if (strcmp(of[0].item[i].name, of[1].item[i].name) != 0) {
       return cv_fail(why, CV_ERR_INVALID, "%s has item %s where %s has %s; expected results of the same items", path[0],
-                     cv_text_quote(of[0].item[i].name.text).text, path[1], cv_text_quote(of[1].item[i].name.text).text);
+                     cv_text_quote(of[0].item[i].name).text, path[1], cv_text_quote(of[1].item[i].name).text);
     }
   }
   if (of[0].has_truth != of[1].has_truth) {
@@ -34,7 +35,7 @@ enum cv_err cv_compare_check(const struct cv_compared of[2], const char *const p
     if (of[0].item[i].truth != of[1].item[i].truth) {
       return cv_fail(why, CV_ERR_INVALID,
                      "true class of item %s: %u in %s, %u in %s; expected results of the same means and alpha",
-                     cv_text_quote(of[0].item[i].name.text).text, of[0].item[i].truth, path[0], of[1].item[i].truth,
+                     cv_text_quote(of[0].item[i].name).text, of[0].item[i].truth, path[0], of[1].item[i].truth,
                      path[1]);
     }
   }
@@ -67,31 +68,21 @@ static uint32_t *order_of(const struct cv_compared *first) {
 
 /* ---- as a table ---- */
 
-/* The text in exactly so many columns, cut if it is longer. */
-static void print_cut(const char *text, size_t columns, FILE *to) {
-  size_t all = cv_text_columns(text), kept = all <= columns ? all : columns - 1, left = strlen(text), n = 0;
-  for (size_t i = 0; i < kept; i++) {
-    n += cv_text_char(text + n, left - n);
-  }
-  (void)fprintf(to, "%.*s%s%*s", (int)n, text, all <= columns ? "" : "…", all <= columns ? (int)(columns - all) : 0,
-                "");
-}
-
 static size_t name_columns(const struct cv_compared *first) {
   size_t columns = strlen("undecided");
   for (uint32_t i = 0; i < first->items; i++) {
-    size_t own = cv_text_columns(first->item[i].name.text);
+    size_t own = cv_text_columns(first->item[i].name);
     columns = own > columns ? own : columns;
   }
   return columns < NAME_COLUMNS ? columns : NAME_COLUMNS;
 }
 
 static void print_heading(const struct cv_compared of[2], size_t columns, FILE *to) {
-  print_cut("item", columns, to);
+  cv_outcome_print_cut("item", columns, to);
   (void)fprintf(to, "%s", of[0].has_truth ? "  truth" : "");
   for (int i = 0; i < 2; i++) {
     (void)fprintf(to, "  ");
-    print_cut(of[i].policy.text, 12, to);
+    cv_outcome_print_cut(of[i].policy, 12, to);
     (void)fprintf(to, "%12s", "tokens");
   }
   (void)fputc('\n', to);
@@ -99,7 +90,7 @@ static void print_heading(const struct cv_compared of[2], size_t columns, FILE *
 
 static void print_item(const struct cv_compared of[2], uint32_t at, size_t columns, FILE *to) {
   const struct cv_compared_item *item = &of[0].item[at];
-  print_cut(item->name.text, columns, to);
+  cv_outcome_print_cut(item->name, columns, to);
   if (of[0].has_truth) {
     (void)fprintf(to, "%*u", TRUTH_COLUMNS, item->truth);
   }
@@ -179,7 +170,7 @@ enum cv_err cv_compare_print(const struct cv_compared of[2], FILE *to) {
   (void)fputc('\n', to);
   print_totals(of, (int)columns + (of[0].has_truth ? TRUTH_COLUMNS : 0), to);
   if (of[1].tokens > 0) {
-    (void)fprintf(to, "\n%s took %.2f times the tokens of %s\n", of[0].policy.text, ratio_of(of), of[1].policy.text);
+    (void)fprintf(to, "\n%s took %.2f times the tokens of %s\n", of[0].policy, ratio_of(of), of[1].policy);
   }
   return CV_OK;
 }
@@ -192,7 +183,7 @@ static json_t *class_json(uint32_t rank_class) {
 
 static json_t *item_json(const struct cv_compared of[2], uint32_t at) {
   const struct cv_compared_item *a = &of[0].item[at], *b = &of[1].item[at];
-  return json_pack("{s:s, s:o, s:[o, o], s:[I, I]}", "name", a->name.text, "truth", class_json(a->truth), "classes",
+  return json_pack("{s:s, s:o, s:[o, o], s:[I, I]}", "name", a->name, "truth", class_json(a->truth), "classes",
                    class_json(a->rank_class), class_json(b->rank_class), "tokens", (json_int_t)a->tokens,
                    (json_int_t)b->tokens);
 }
@@ -220,11 +211,11 @@ json_t *cv_compare_json(const struct cv_compared of[2]) {
   return json_pack(
       "{s:[s, s], s:[s, s], s:o, s:[o, o], s:[o, o], s:[i, i], s:[I, I], s:[I, I], s:[f, f], s:[I, I], "
       "s:[o, o], s:[o, o], s:o}",
-      "campaigns", a->campaign.text, b->campaign.text, "policies", a->policy.text, b->policy.text, "items", items,
-      "right", right_json(a), right_json(b), "accuracy", accuracy_json(a), accuracy_json(b), "undecided",
-      (int)cv_compared_undecided(a), (int)cv_compared_undecided(b), "tokens", (json_int_t)a->tokens,
-      (json_int_t)b->tokens, "rounds", (json_int_t)a->rounds, (json_int_t)b->rounds, "seconds", a->seconds, b->seconds,
-      "epsilon_spent_micro", (json_int_t)a->epsilon_spent_micro, (json_int_t)b->epsilon_spent_micro, "lies_safe",
-      lies_json(a->lies_safe), lies_json(b->lies_safe), "lies_turn", lies_json(a->lies_turn), lies_json(b->lies_turn),
-      "tokens_ratio", b->tokens == 0 ? json_null() : json_real(ratio_of(of)));
+      "campaigns", a->campaign, b->campaign, "policies", a->policy, b->policy, "items", items, "right", right_json(a),
+      right_json(b), "accuracy", accuracy_json(a), accuracy_json(b), "undecided", (int)cv_compared_undecided(a),
+      (int)cv_compared_undecided(b), "tokens", (json_int_t)a->tokens, (json_int_t)b->tokens, "rounds",
+      (json_int_t)a->rounds, (json_int_t)b->rounds, "seconds", a->seconds, b->seconds, "epsilon_spent_micro",
+      (json_int_t)a->epsilon_spent_micro, (json_int_t)b->epsilon_spent_micro, "lies_safe", lies_json(a->lies_safe),
+      lies_json(b->lies_safe), "lies_turn", lies_json(a->lies_turn), lies_json(b->lies_turn), "tokens_ratio",
+      b->tokens == 0 ? json_null() : json_real(ratio_of(of)));
 }

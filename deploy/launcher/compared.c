@@ -8,17 +8,20 @@
 #include "deploy/launcher/json_read.h"
 
 static int by_name(const void *a, const void *b) {
-  return strverscmp(((const struct cv_compared_item *)a)->name.text, ((const struct cv_compared_item *)b)->name.text);
+  return strverscmp(((const struct cv_compared_item *)a)->name, ((const struct cv_compared_item *)b)->name);
 }
 
-static enum cv_err take_label(const struct cv_json_at *at, const json_t *all, const char *key, struct cv_label *ret) {
-  CV_TRY(cv_json_take_text(at, all, key, ret->text, sizeof(ret->text)));
-  return cv_name_is_valid(ret->text) ? CV_OK : cv_json_fail(at, key, "a name");
+static enum cv_err take_label(const struct cv_json_at *at, const json_t *all, const char *key, const char **ret) {
+  const char *text = json_string_value(json_object_get(all, key));
+  if (text == NULL || !cv_name_is_valid(text)) {
+    return cv_json_fail(at, key, text == NULL ? "a short text" : "a name");
+  }
+  *ret = text;
+  return CV_OK;
 }
 
 static struct cv_compared_item *find(const struct cv_compared *compared, const char *name) {
-  struct cv_compared_item key;
-  (void)snprintf(key.name.text, sizeof(key.name.text), "%s", name);
+  const struct cv_compared_item key = {.name = name};
   return bsearch(&key, compared->item, compared->items, sizeof(key), by_name);
 }
 
@@ -27,12 +30,10 @@ static enum cv_err take_names(const struct cv_json_at *at, const char *key, cons
                               struct cv_compared *compared) {
   for (size_t i = 0; i < json_array_size(names); i++) {
     const char *name = json_string_value(json_array_get(names, i));
-    if (name == NULL || !cv_name_is_valid(name) || compared->items == CV_ARMS_MAX) {
+    if (name == NULL || !cv_name_is_item(name) || compared->items == CV_ARMS_MAX) {
       return cv_json_fail(at, key, "names of items");
     }
-    struct cv_compared_item *item = &compared->item[compared->items++];
-    (void)snprintf(item->name.text, sizeof(item->name.text), "%s", name);
-    item->rank_class = rank_class;
+    compared->item[compared->items++] = (struct cv_compared_item){.name = name, .rank_class = rank_class};
   }
   return CV_OK;
 }
@@ -98,7 +99,7 @@ static enum cv_err take_tokens(const struct cv_json_at *root, const json_t *all,
   }
   for (uint32_t i = 0; i < compared->items; i++) {
     struct cv_compared_item *item = &compared->item[i];
-    CV_TRY(cv_json_take_whole(&at, tokens, item->name.text, INT64_MAX, &item->tokens));
+    CV_TRY(cv_json_take_whole(&at, tokens, item->name, INT64_MAX, &item->tokens));
   }
   return CV_OK;
 }
@@ -123,7 +124,7 @@ static enum cv_err take_all(const struct cv_json_at *at, const json_t *all, stru
   CV_TRY(take_label(at, all, "policy", &compared->policy));
   if (json_object_get(all, "classes") == NULL && json_object_get(all, "arms") != NULL) {
     return cv_fail(at->why, CV_ERR_FORMAT, "%s: policy %s does not rank; expected the result of a ranking", at->path,
-                   compared->policy.text);
+                   compared->policy);
   }
   CV_TRY(take_classes(at, all, compared));
   CV_TRY(take_truth(at, all, compared));
@@ -145,8 +146,8 @@ enum cv_err cv_compared_read(const char *path, struct cv_compared *ret, struct c
   }
   enum cv_err err = cv_json_load(path, &all, why);
   if (err == CV_OK) {
+    compared.json = all;
     err = take_all(&at, all, &compared);
-    json_decref(all);
   }
   if (err == CV_OK) {
     *ret = compared;
@@ -158,6 +159,7 @@ enum cv_err cv_compared_read(const char *path, struct cv_compared *ret, struct c
 
 void cv_compared_fini(struct cv_compared *compared) {
   free(compared->item);
+  json_decref(compared->json);
   *compared = (struct cv_compared){0};
 }
 

@@ -9,14 +9,15 @@
 #include "common/base/spec.h"
 
 struct cv_compared_item {
-  struct cv_label name;
+  const char *name;    /* in `json` */
   uint32_t rank_class; /* counted from 1; 0: undecided */
   uint32_t truth;      /* the true class; 0: unknown */
   uint64_t tokens;
 };
 
 struct cv_compared {
-  struct cv_label campaign, policy;
+  const char *campaign, *policy; /* in `json` */
+  void *json;                    /* private: the file's content, which has all texts */
   struct cv_compared_item *item; /* in the natural order of their distinct names: "item 2" before "item 10"; owned */
   uint32_t items;                /* 1 .. CV_ARMS_MAX */
   bool has_truth;                /* all items have a true class */

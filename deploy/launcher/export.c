@@ -97,8 +97,8 @@ void cv_export_write_result_csv(const struct cv_export *export, const struct cv_
     const struct cv_standing *standing = &export->standing[i];
     (void)fprintf(to, "%u,", standing->arm);
     if (export->spec.names != NULL && standing->arm < export->spec.arms) {
-      char name[2 * CV_NAME_BYTES + 2];
-      cv_text_csv(export->spec.names[standing->arm].text, name, sizeof(name));
+      char name[2 * CV_ITEM_BYTES + 2];
+      cv_text_csv(export->spec.names[standing->arm], name, sizeof(name));
       (void)fputs(name, to);
     }
     (void)fprintf(to, ",");

@@ -40,7 +40,7 @@ static json_t *spec_json(const struct cv_spec *spec) {
   if (spec->names != NULL) {
     json_t *names = json_array();
     for (uint32_t i = 0; i < spec->arms; i++) {
-      names = cv_json_append(names, json_string(spec->names[i].text));
+      names = cv_json_append(names, json_string(spec->names[i]));
     }
     out = cv_json_set(out, "names", names);
   }
@@ -50,6 +50,9 @@ static json_t *spec_json(const struct cv_spec *spec) {
       edges = cv_json_append(edges, json_pack("[I, I]", (json_int_t)spec->edge[i].a, (json_int_t)spec->edge[i].b));
     }
     out = cv_json_set(out, "edges", edges);
+  }
+  if (spec->pairs) {
+    out = cv_json_set(out, "pairs", json_true());
   }
   return out;
 }
@@ -68,8 +71,11 @@ static json_t *plans_json(const struct cv_export *export) {
     json_t *wants = json_array();
     for (uint32_t w = 0; w < export->plan[i].wants; w++) {
       const struct cv_want *want = &export->plan[i].want[w];
-      wants = cv_json_append(wants,
-                             json_pack("{s:I, s:I}", "arm", (json_int_t)want->arm, "tokens", (json_int_t)want->tokens));
+      json_t *asked = json_pack("{s:I, s:I}", "arm", (json_int_t)want->arm, "tokens", (json_int_t)want->tokens);
+      if (want->opponent > 0) {
+        asked = cv_json_set(asked, "opponent", json_integer((json_int_t)want->opponent - 1));
+      }
+      wants = cv_json_append(wants, asked);
     }
     plans =
         cv_json_append(plans, json_pack("{s:I, s:o}", "number", (json_int_t) export->plan[i].number, "wants", wants));

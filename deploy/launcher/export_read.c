@@ -39,18 +39,21 @@ static enum cv_err take_names(const struct cv_json_at *at, const json_t *object,
     return CV_OK;
   }
   CV_TRY(cv_json_take_array(at, object, "names", spec->arms, &names));
-  spec->names = calloc(spec->arms, sizeof(*spec->names));
-  if (spec->names == NULL || json_array_size(names) != spec->arms) {
-    return cv_json_fail(at, "names", "a name for each arm");
-  }
-  for (uint32_t i = 0; i < spec->arms; i++) {
+  struct cv_names taken = {0};
+  enum cv_err err = json_array_size(names) == spec->arms ? CV_OK : CV_ERR_FORMAT;
+  for (uint32_t i = 0; i < spec->arms && err == CV_OK; i++) {
     const char *name = json_string_value(json_array_get(names, i));
-    if (name == NULL || !cv_name_is_valid(name)) {
-      return cv_json_fail(at, "names", "a name for each arm");
+    if (name == NULL || !cv_name_is_item(name)) {
+      err = CV_ERR_FORMAT;
+    } else {
+      cv_names_add(&taken, name);
     }
-    (void)snprintf(spec->names[i].text, sizeof(spec->names[i].text), "%s", name);
   }
-  return CV_OK;
+  if (err == CV_OK) {
+    err = cv_names_take(&taken, &spec->names);
+  }
+  cv_names_fini(&taken);
+  return err == CV_OK ? err : cv_json_fail(at, "names", "a name for each arm");
 }
 
 static enum cv_err take_numbers(const struct cv_json_at *at, const json_t *object, const char *key, uint32_t n,
@@ -124,6 +127,7 @@ static enum cv_err take_spec(const struct cv_json_at *root, const json_t *all, s
   CV_TRY(cv_json_take_whole(&at, object, "deadline_ms", INT64_MAX, &spec->deadline_ms));
   CV_TRY(cv_json_take_whole(&at, object, "idle_ms", INT64_MAX, &spec->idle_ms));
   spec->thirdparty_trusted = json_is_true(trusted);
+  spec->pairs = json_is_true(json_object_get(object, "pairs"));
   /* The same check as for a submitted campaign, so the policy never runs on an invalid spec. */
   enum cv_err err = cv_spec_check(spec, at.why);
   if (err != CV_OK) {
@@ -146,6 +150,10 @@ static enum cv_err take_plan(const struct cv_json_at *at, const json_t *row, str
     const json_t *want = json_array_get(wants, i);
     CV_TRY(cv_json_take_u32(at, want, "arm", CV_ARMS_MAX, &ret->want[i].arm));
     CV_TRY(cv_json_take_u32(at, want, "tokens", UINT32_MAX, &ret->want[i].tokens));
+    if (json_object_get(want, "opponent") != NULL) {
+      CV_TRY(cv_json_take_u32(at, want, "opponent", CV_ARMS_MAX - 1, &ret->want[i].opponent));
+      ret->want[i].opponent++;
+    }
     ret->wants++;
   }
   return CV_OK;

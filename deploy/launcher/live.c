@@ -151,7 +151,7 @@ static struct layout lay_out(const struct cv_live *live, const struct cv_live_sc
                           .tokens = screen->columns >= TOKENS_FROM ? TOKENS_COLUMNS : 0};
   unsigned longest = NAME_MIN;
   for (uint32_t i = 0; live->name != NULL && i < live->progress.arms; i++) {
-    unsigned columns = (unsigned)cv_text_columns(live->name[i].text);
+    unsigned columns = (unsigned)cv_text_columns(live->name[i]);
     longest = columns > longest ? columns : longest;
   }
   longest = live->name == NULL ? 9 : longest; /* "item 1234" */
@@ -197,7 +197,7 @@ static void add_share(struct line *line, double part, double whole, unsigned col
 static void add_name(struct line *line, const struct cv_live *live, uint32_t arm, unsigned columns) {
   struct line name = {.screen = line->screen};
   if (live->name != NULL) {
-    add(&name, live->name[arm].text);
+    add(&name, live->name[arm]);
   } else {
     addf(&name, "item %u", arm + 1);
   }

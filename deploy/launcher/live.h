@@ -33,7 +33,7 @@ struct cv_live_screen {
 struct cv_live {
   enum cv_policy_kind kind;
   uint64_t epsilon_micro;             /* the campaign's limit; 0: unknown */
-  const struct cv_label *name;        /* of each arm; NULL: "item 3", counted from 1 */
+  const char *const *name;            /* of each arm; NULL: "item 3", counted from 1 */
   const struct cv_standing *standing; /* of each arm by number; NULL: none is known, and there are no rows */
   const uint32_t *order;              /* of the rows, as cv_live_order() makes it; NULL only without standings */
   struct cv_progress progress;

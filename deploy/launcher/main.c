@@ -5,6 +5,8 @@
 
 static const struct cv_command commands[] = {
     {"up", cv_launcher_up, "run a campaign with all its parties on this machine"},
+    {"check", cv_launcher_check, "check a campaign file, or list every key that it can have"},
+    {"plan", cv_launcher_plan, "say what a campaign will take before it runs"},
     {"pki", cv_launcher_pki, "make a CA and issue certificates"},
     {"submit", cv_launcher_submit, "submit a campaign to a broker"},
     {"watch", cv_launcher_watch, "show a campaign's progress until it ends, then its result"},
@@ -13,6 +15,7 @@ static const struct cv_command commands[] = {
     {"status", cv_launcher_status, "list your campaigns at a broker"},
     {"export", cv_launcher_export, "save a campaign's plans, releases and result"},
     {"ledger", cv_launcher_ledger, "show the privacy budget that a campaign has spent, or could spend"},
+    {"profiles", cv_launcher_profiles, "list the brokers that --profile can name"},
     {"compare", cv_launcher_compare, "show two rankings of the same items side by side"},
     {"verify", cv_launcher_verify, "run the policy again on an export and compare the results"},
     {"replay", cv_launcher_replay, "run the policy again on a third-party's database and compare the results"},

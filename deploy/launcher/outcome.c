@@ -101,29 +101,39 @@ static enum cv_err take_exposure(struct cv_outcome *outcome, const struct cv_out
   return err;
 }
 
+static enum cv_err take_names(struct cv_outcome *outcome, const struct cv_outcome_known *known) {
+  if (known->name != NULL) {
+    return cv_names_copy(known->name, outcome->arms, &outcome->name);
+  }
+  const uint64_t *worker = known->spec == NULL ? NULL : known->spec->worker;
+  struct cv_names names = {0};
+  for (uint32_t i = 0; i < outcome->arms; i++) {
+    char text[32];
+    (void)snprintf(text, sizeof(text), worker == NULL ? "arm %" PRIu64 : "worker %" PRIu64,
+                   worker == NULL ? i + UINT64_C(1) : worker[i]);
+    cv_names_add(&names, text);
+  }
+  enum cv_err err = cv_names_take(&names, &outcome->name);
+  cv_names_fini(&names);
+  return err;
+}
+
 enum cv_err cv_outcome_init(struct cv_outcome *outcome, const struct cv_finished *finished,
                             const struct cv_outcome_known *known) {
   uint32_t arms = finished->progress.arms;
   *outcome = (struct cv_outcome){.kind = known->kind, .progress = finished->progress, .arms = arms};
   outcome->standing = calloc(arms, sizeof(*outcome->standing));
   outcome->order = calloc(arms, sizeof(*outcome->order));
-  outcome->name = calloc(arms, sizeof(*outcome->name));
-  if (outcome->standing == NULL || outcome->order == NULL || outcome->name == NULL) {
+  if (outcome->standing == NULL || outcome->order == NULL || take_names(outcome, known) != CV_OK) {
     cv_outcome_fini(outcome);
     return CV_ERR_NOMEM;
   }
   take_standings(outcome, finished);
+  outcome->unit = cv_unit_of(known->file);
   outcome->epsilon_micro = known->spec == NULL ? 0 : known->spec->epsilon_micro;
+  const struct cv_policy_class *class = known->spec == NULL ? NULL : cv_policy_find(known->spec->policy.name);
+  outcome->has_duels = class != NULL && class->duels;
   outcome->is_exact = known->spec != NULL && !cv_spec_has_noise(known->spec);
-  for (uint32_t i = 0; i < arms; i++) {
-    if (known->name != NULL) {
-      outcome->name[i] = known->name[i];
-    } else if (known->spec != NULL && known->spec->worker != NULL) {
-      (void)snprintf(outcome->name[i].text, sizeof(outcome->name[i].text), "worker %" PRIu64, known->spec->worker[i]);
-    } else {
-      (void)snprintf(outcome->name[i].text, sizeof(outcome->name[i].text), "arm %u", i + 1);
-    }
-  }
   enum cv_err err = take_truth(outcome, known);
   if (err == CV_OK) {
     err = take_bound(outcome, known);
@@ -219,10 +229,30 @@ int cv_launcher_end_status(enum cv_end end) {
 int cv_outcome_columns(const struct cv_outcome *outcome) {
   size_t columns = 4;
   for (uint32_t i = 0; i < outcome->arms; i++) {
-    size_t own = cv_text_columns(outcome->name[i].text);
+    size_t own = cv_text_columns(outcome->name[i]);
     columns = own > columns ? own : columns;
   }
-  return (int)columns;
+  return columns < CV_OUTCOME_COLUMNS ? (int)columns : CV_OUTCOME_COLUMNS;
+}
+
+void cv_outcome_print_cut(const char *text, size_t columns, FILE *to) {
+  size_t all = cv_text_columns(text), kept = all <= columns ? all : columns - 1, left = strlen(text), n = 0;
+  for (size_t i = 0; i < kept; i++) {
+    n += cv_text_char(text + n, left - n);
+  }
+  (void)fprintf(to, "%.*s%s%*s", (int)n, text, all <= columns ? "" : "…", all <= columns ? (int)(columns - all) : 0,
+                "");
+}
+
+uint32_t cv_outcome_rows(const struct cv_outcome *outcome) {
+  return outcome->arms < CV_OUTCOME_ROWS ? outcome->arms : CV_OUTCOME_ROWS;
+}
+
+void cv_outcome_print_rest(const struct cv_outcome *outcome, FILE *to) {
+  if (outcome->arms > CV_OUTCOME_ROWS) {
+    (void)fprintf(to, "... and %u more of %u items; --json and `crowdveil export` give all of them\n",
+                  outcome->arms - CV_OUTCOME_ROWS, outcome->arms);
+  }
 }
 
 static void print_token(const struct cv_outcome *outcome, FILE *to) {

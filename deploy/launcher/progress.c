@@ -91,7 +91,7 @@ void cv_view_fini(struct cv_view *view) {
   *view = (struct cv_view){0};
 }
 
-void cv_view_know(struct cv_view *view, enum cv_policy_kind kind, uint64_t epsilon_micro, const struct cv_label *name) {
+void cv_view_know(struct cv_view *view, enum cv_policy_kind kind, uint64_t epsilon_micro, const char *const *name) {
   view->live.kind = kind;
   view->live.epsilon_micro = epsilon_micro;
   view->live.name = name;

@@ -31,7 +31,7 @@ struct cv_view {
 void cv_view_init(struct cv_view *view, FILE *to);
 void cv_view_fini(struct cv_view *view);
 /* What the caller knows of the campaign. `name` of each arm is borrowed; NULL: not known. */
-void cv_view_know(struct cv_view *view, enum cv_policy_kind kind, uint64_t epsilon_micro, const struct cv_label *name);
+void cv_view_know(struct cv_view *view, enum cv_policy_kind kind, uint64_t epsilon_micro, const char *const *name);
 /* Takes the standings of all arms, for the table. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_view_stand(struct cv_view *view, const struct cv_standing *standing, uint32_t arms);
 /* Shows the progress, unless it was shown too recently (0.2 s on a terminal, else 2 s). `now_ms` is monotonic. */

@@ -51,6 +51,7 @@ struct cv_pulls_sums cv_pulls_sums(const struct cv_outcome *outcome) {
 static void print_heading(const struct cv_outcome *outcome, int columns, FILE *to) {
   (void)fprintf(to, "%s%*s        pulls  share  noisy mean", outcome->cost_micro == NULL ? "item  " : "worker",
                 columns > 6 ? columns - 6 : 0, "");
+  cv_unit_print_heading(&outcome->unit, to);
   (void)fprintf(to, "%s%s%s\n", outcome->mean == NULL ? "" : "   truth",
                 outcome->cost_micro == NULL ? "" : "      cost        paid",
                 outcome->kind == CV_POLICY_GRAPH ? "  still active" : "");
@@ -58,11 +59,13 @@ static void print_heading(const struct cv_outcome *outcome, int columns, FILE *t
 
 static void print_row(const struct cv_outcome *outcome, uint32_t arm, uint64_t pulls, int columns, FILE *to) {
   const struct cv_standing *standing = &outcome->standing[arm];
-  const char *name = outcome->name[arm].text;
+  const char *name = outcome->name[arm];
   int width = columns > 6 ? columns : 6;
-  (void)fprintf(to, "%s%*s  %11s %5.1f%%", name, width - (int)cv_text_columns(name), "",
-                cv_count_text(standing->tokens).text, pulls == 0 ? 0 : 100 * (double)standing->tokens / (double)pulls);
+  cv_outcome_print_cut(name, (size_t)width, to);
+  (void)fprintf(to, "  %11s %5.1f%%", cv_count_text(standing->tokens).text,
+                pulls == 0 ? 0 : 100 * (double)standing->tokens / (double)pulls);
   (void)fprintf(to, standing->tokens == 0 ? "           -" : "%12.4f", standing->mean);
+  cv_unit_print_cell(&outcome->unit, standing, to);
   if (outcome->mean != NULL) {
     (void)fprintf(to, "  %6.4f", outcome->mean[arm]);
   }
@@ -87,7 +90,7 @@ static void print_active(const struct cv_outcome *outcome, FILE *to) {
     }
   }
   if (active == 1) {
-    (void)fprintf(to, ", %s is the best", outcome->name[last].text);
+    (void)fprintf(to, ", %s is the best", outcome->name[last]);
   } else {
     (void)fprintf(to, ", %u of %u still active", active, outcome->arms);
   }
@@ -108,7 +111,7 @@ static void print_sums(const struct cv_outcome *outcome, const struct cv_pulls_s
     (void)fprintf(to, "reward      %.6g gained in %s rounds\n", sums->reward,
                   cv_count_text(outcome->hindsight.rounds).text);
     (void)fprintf(to, "regret      %.6g against %s at every round, the best in hindsight\n", sums->regret,
-                  outcome->name[sums->best].text);
+                  outcome->name[sums->best]);
   } else if (outcome->mean != NULL) {
     (void)fprintf(to, "reward      %.6g expected of these %s\n", sums->reward,
                   outcome->cost_micro == NULL ? "pulls" : "hires");
@@ -131,9 +134,10 @@ void cv_pulls_print(const struct cv_outcome *outcome, FILE *to) {
   struct cv_pulls_sums sums = cv_pulls_sums(outcome);
   int columns = cv_outcome_columns(outcome);
   print_heading(outcome, columns, to);
-  for (uint32_t i = 0; i < outcome->arms; i++) {
+  for (uint32_t i = 0; i < cv_outcome_rows(outcome); i++) {
     print_row(outcome, outcome->order[i], sums.pulls, columns, to);
   }
+  cv_outcome_print_rest(outcome, to);
   print_sums(outcome, &sums, to);
 }
 
@@ -147,7 +151,7 @@ static json_t *number(double value) {
 static json_t *arm_json(const struct cv_outcome *outcome, uint32_t arm) {
   const struct cv_standing *standing = &outcome->standing[arm];
   json_t *object =
-      json_pack("{s:s, s:I, s:f, s:o}", "name", outcome->name[arm].text, "pulls", (json_int_t)standing->tokens, "mean",
+      json_pack("{s:s, s:I, s:f, s:o}", "name", outcome->name[arm], "pulls", (json_int_t)standing->tokens, "mean",
                 standing->mean, "truth", number(outcome->mean == NULL ? (double)NAN : outcome->mean[arm]));
   if (outcome->kind == CV_POLICY_GRAPH) {
     (void)json_object_set_new(object, "active", json_boolean(standing->rank_class == 1));

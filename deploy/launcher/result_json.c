@@ -18,7 +18,7 @@ static json_t *names_of_class(const struct cv_outcome *outcome, uint32_t class, 
   for (uint32_t i = 0; i < outcome->arms; i++) {
     uint32_t arm = outcome->order[i];
     if (class_of(outcome, arm, truth) == class) {
-      names = cv_json_append(names, json_string(outcome->name[arm].text));
+      names = cv_json_append(names, json_string(outcome->name[arm]));
     }
   }
   return names;
@@ -41,7 +41,7 @@ static json_t *item_tokens(const struct cv_outcome *outcome) {
   json_t *tokens = json_object();
   for (uint32_t i = 0; i < outcome->arms; i++) {
     uint32_t arm = outcome->order[i];
-    tokens = cv_json_set(tokens, outcome->name[arm].text, json_integer((json_int_t)outcome->standing[arm].tokens));
+    tokens = cv_json_set(tokens, outcome->name[arm], json_integer((json_int_t)outcome->standing[arm].tokens));
   }
   return tokens;
 }
@@ -58,7 +58,7 @@ static json_t *item_lies(const struct cv_outcome *outcome) {
   json_t *all = json_object();
   for (uint32_t i = 0; i < outcome->arms; i++) {
     uint32_t arm = outcome->order[i];
-    all = cv_json_set(all, outcome->name[arm].text, borne_json(outcome->lies.of_arm[arm]));
+    all = cv_json_set(all, outcome->name[arm], borne_json(outcome->lies.of_arm[arm]));
   }
   return all;
 }
@@ -89,8 +89,8 @@ static json_t *parked_json(const struct cv_outcome *outcome) {
   for (uint32_t i = 0; i < outcome->arms; i++) {
     const struct cv_standing *standing = &outcome->standing[outcome->order[i]];
     if (standing->held != CV_HELD_NO) {
-      parked = cv_json_append(parked, json_pack("{s:s, s:I, s:I, s:s}", "name", outcome->name[standing->arm].text,
-                                                "class", (json_int_t)standing->rank_class, "class_last",
+      parked = cv_json_append(parked, json_pack("{s:s, s:I, s:I, s:s}", "name", outcome->name[standing->arm], "class",
+                                                (json_int_t)standing->rank_class, "class_last",
                                                 (json_int_t)standing->rank_last, "held", cv_held_text(standing->held)));
     }
   }
@@ -105,7 +105,7 @@ static json_t *rest_json(const struct cv_outcome *outcome) {
     const struct cv_standing *standing = &outcome->standing[item->arm];
     bool is_known = standing->tokens > 0;
     all = cv_json_append(
-        all, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "name", outcome->name[item->arm].text, "mean",
+        all, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "name", outcome->name[item->arm], "mean",
                        number_or_null_of(item->mean), "low",
                        number_or_null_of(is_known ? standing->mean - standing->radius : (double)NAN), "high",
                        number_or_null_of(is_known ? standing->mean + standing->radius : (double)NAN), "swapped",
@@ -119,7 +119,7 @@ static json_t *next_json(const struct cv_outcome *outcome) {
     return json_null();
   }
   const struct cv_rest_item *item = &outcome->rest.item[outcome->rest.next];
-  return json_pack("{s:s, s:f}", "name", outcome->name[item->arm].text, "more_tokens", item->need);
+  return json_pack("{s:s, s:f}", "name", outcome->name[item->arm], "more_tokens", item->need);
 }
 
 /* What the ranking says of items without a class. */

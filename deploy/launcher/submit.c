@@ -13,7 +13,7 @@ struct settings {
   struct cv_client_settings client;
   char *client_key;
   uint64_t seed;
-  bool watch;
+  bool watch, json;
 };
 
 static const struct cv_config_rule rules[] = {
@@ -33,6 +33,7 @@ static const struct cv_config_rule rules[] = {
      .offset = offsetof(struct settings, watch),
      .fallback = "false",
      .help = "follow the campaign to its end and print the result"},
+    CV_JSON_RULE(offsetof(struct settings, json)),
 };
 
 static const struct cv_config_table table = {
@@ -41,21 +42,34 @@ static const struct cv_config_table table = {
     .about = "submits a campaign file to a broker and prints the campaign's number",
     .rules = rules,
     .count = CV_COUNT(rules),
+    .check = cv_launcher_check_file,
 };
 
 struct submission {
-  bool watch;
+  bool watch, json;
   struct cv_exposure exposure;
   struct cv_follow follow;
 };
+
+static void say_accepted(struct submission *submission, const struct cv_order_frame *frame) {
+  if (submission->json) {
+    submission->follow.status =
+        cv_launcher_print_json(&table,
+                               json_pack("{s:I, s:b}", "campaign", (json_int_t)frame->as.accepted.campaign, "existed",
+                                         (int)frame->as.accepted.existed),
+                               0);
+    return;
+  }
+  (void)printf("campaign %" PRIu64 "%s\n", frame->as.accepted.campaign,
+               frame->as.accepted.existed ? " (submitted before)" : "");
+}
 
 static enum cv_answer on_answer(void *data, struct cv_client *client, const struct cv_order_frame *frame) {
   struct submission *submission = data;
   if (frame->kind != CV_ORDER_ACCEPTED) {
     return cv_follow_answer(&submission->follow, client, frame);
   }
-  (void)printf("campaign %" PRIu64 "%s\n", frame->as.accepted.campaign,
-               frame->as.accepted.existed ? " (submitted before)" : "");
+  say_accepted(submission, frame);
   if (submission->watch) {
     cv_exposure_print(&submission->exposure, "", stdout);
   }
@@ -109,8 +123,11 @@ static enum cv_err take_key(const char *text, uint8_t key[CV_CLIENT_KEY_BYTES], 
 static int submit(const struct settings *settings, const char *file) {
   struct cv_order_frame request = {.kind = CV_ORDER_SUBMIT};
   struct cv_prepared prepared;
-  struct submission submission = {.watch = settings->watch};
+  struct submission submission = {.watch = settings->watch, .json = settings->json};
   struct cv_why why;
+  if (settings->watch && settings->json) {
+    return cv_command_fail(&table, 2, "--json cannot be used with --watch; expected crowdveil watch --json afterwards");
+  }
   if (take_key(settings->client_key, request.as.submit.client_key, &why) != CV_OK ||
       cv_launcher_prepare(&table, file, settings->seed, &prepared, &why) != CV_OK) {
     return cv_command_fail(&table, 2, "%s", why.text);
@@ -120,6 +137,8 @@ static int submit(const struct settings *settings, const char *file) {
     cv_prepared_fini(&prepared);
     return cv_command_fail(&table, 1, "%s", cv_err_text(CV_ERR_NOMEM));
   }
+  /* On the other stream: scripts read the campaign's number from standard output. */
+  cv_unit_print_notes(&prepared, stderr);
   /* The file certainly is the campaign's, so the Watch later needs no description. */
   cv_follow_init(&submission.follow, &table, &prepared, settings->seed != CV_SEED_NONE);
   request.as.submit.spec = prepared.file.spec;

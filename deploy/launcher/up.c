@@ -115,6 +115,7 @@ static const struct cv_config_table table = {
     .about = "runs a campaign file with third-party, broker and workers on this machine and prints the result",
     .rules = rules,
     .count = CV_COUNT(rules),
+    .check = cv_launcher_check_file,
 };
 
 struct up {
@@ -175,7 +176,7 @@ static void on_signal(uv_signal_t *handle, int number) {
     stop(up, up->status);
   } else {
     cv_view_end(&up->view);
-    stop(up, cv_command_fail(&table, 1, "stopped by signal: %s", strsignal(number)));
+    stop(up, cv_command_fail(&table, 128 + number, "stopped by signal: %s", strsignal(number)));
   }
 }
 
@@ -437,6 +438,7 @@ static void tell_plan(const struct up *up) {
   if (cv_exposure_plan(&up->prepared, cv_exposure_token_micro(spec), &exposure) == CV_OK) {
     cv_exposure_print(&exposure, "", up->people);
   }
+  cv_unit_print_notes(&up->prepared, up->people);
   if (up->settings.show_worker) {
     (void)fprintf(up->people, "UNSAFE: the page shows the score and the token of one worker\n");
   }
@@ -458,6 +460,7 @@ static void start_signals(struct up *up) {
 /* Reads the campaign, makes folder and certificates. Starts no program: errors here are wrong usage, exit status 2. */
 static enum cv_err prepare(struct up *up, const char *file, struct cv_why *why) {
   CV_TRY(cv_launcher_prepare(&table, file, up->settings.seed, &up->prepared, why));
+  CV_TRY(cv_score_source_needs_means(&up->prepared.file, why));
   if (realpath(file, up->file) == NULL) {
     return cv_fail(why, CV_ERR_IO, "%s: cannot resolve the path", file);
   }
@@ -534,6 +537,8 @@ static void print_json(const struct up *up) {
   json_t *result = cv_result_json(&up->outcome, up->prepared.file.spec.policy.name);
   if (result != NULL && up->outcome.exposure.is_data) {
     result = cv_json_set(result, "data", cv_exposure_json(&up->outcome.exposure));
+    result = cv_json_set(result, "unit",
+                         cv_unit_json(&up->outcome.unit, up->outcome.name, up->outcome.standing, up->outcome.arms));
   }
   if (result != NULL && json_dumpf(result, stdout, JSON_REAL_PRECISION(10)) == 0) {
     (void)printf("\n");

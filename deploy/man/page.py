@@ -4,10 +4,10 @@
 
     page.py OUT PROGRAM SEE_ALSO...    OUT is NAME.SECTION
 """
-import re
 import sys
 from pathlib import Path
 
+from roff import plain, see_also, tagged
 from told import told
 
 STATUSES = (
@@ -17,18 +17,8 @@ STATUSES = (
 )
 
 
-def plain(text):
-    """Escapes text so that roff prints it literally."""
-    text = text.replace("\\", "\\e").replace("-", "\\-")
-    return re.sub(r"^([.'])", r"\\&\1", text, flags=re.M)
-
-
-def tagged(rows):
-    return "".join(f".TP\n.B {plain(word)}\n{plain(text)}\n" for word, text in rows)
-
-
 def main():
-    out, program, *see_also = sys.argv[1:]
+    out, program, *others = sys.argv[1:]
     name, section = Path(out).name.split(".")
     usage, about, rows = told(program)
     has_commands = not rows[0][0].startswith("-")
@@ -40,8 +30,7 @@ def main():
         usage, about, options = told(program, command)
         page.append(f".SS {plain(usage)}\n" + "".join(plain(line) + "\n" for line in about) + tagged(options))
     page.append(".SH EXIT STATUS\n" + tagged(STATUSES))
-    page.append(".SH SEE ALSO\n" + ",\n".join(re.sub(r"(.*)\.(\d)", r".BR \1 (\2)", other).replace("-", "\\-")
-                                                for other in see_also if other != f"{name}.{section}") + "\n")
+    page.append(see_also(other for other in others if other != f"{name}.{section}"))
     Path(out).write_text("".join(page))
 
 

@@ -11,9 +11,14 @@ def told(program, *words):
     usage, *lines = text.splitlines()
     about, rows = [], []
     for line in lines:
-        row = re.fullmatch(r"  (-\S+(?: [A-Z]+)?|[a-z]\S*) +(\S.*)", line)
+        row = re.fullmatch(r"  (-[hV], --\S+|-\S+(?: [A-Z]+)?|[a-z]\S*) +(\S.*)", line)
+        further = re.fullmatch(r" {31}(\S.*)", line)
         if row:
             rows.append(row.groups())
+        elif further:
+            rows[-1] = (rows[-1][0], f"{rows[-1][1]} {further[1]}")
+        elif line.startswith("    ") and not about:
+            usage += " " + line.strip()
         elif line:
             about.append(line)
     if not usage.startswith("Usage: ") or not rows:

@@ -3,6 +3,9 @@
 #ifndef CV_LAB_COMMAND_H
 #define CV_LAB_COMMAND_H
 
+#include <jansson.h>
+#include <stdio.h>
+
 #include "common/config/command.h"
 
 /* The rows --seed and --jobs, both uint64_t, of every command that uses randomness. */
@@ -27,6 +30,20 @@ static inline int cv_lab_exit_status(enum cv_err err) {
 /* Prints the message of `why`, or the error's own text if that is empty, and returns the exit status. */
 static inline int cv_lab_fail(const struct cv_config_table *table, enum cv_err err, const struct cv_why *why) {
   return cv_command_fail(table, cv_lab_exit_status(err), "%s", why->text[0] == '\0' ? cv_err_text(err) : why->text);
+}
+
+/* The rule of --json for commands that print objects in place of text; `at` is the offset of a bool. */
+#define CV_LAB_JSON_RULE(at)                                                    \
+  {                                                                             \
+    .key = "json", .type = CV_CONFIG_BOOL, .offset = (at), .fallback = "false", \
+    .help = "print one JSON object per line in place of text"                   \
+  }
+/* Prints the object on one line and releases it; out of memory (NULL) it prints nothing. */
+static inline void cv_lab_print_object(json_t *object) {
+  if (object != NULL && json_dumpf(object, stdout, JSON_COMPACT) == 0) {
+    (void)putchar('\n');
+  }
+  json_decref(object);
 }
 
 int cv_lab_audit(int argc, char **argv);

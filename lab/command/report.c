@@ -22,7 +22,7 @@ enum { COMMAND_BYTES = 1024 };
 struct settings {
   struct cv_lab_asked asked;
   char *text, *data_folder;
-  bool is_short;
+  bool is_short, json;
 };
 
 static const struct cv_config_rule rules[] = {
@@ -44,6 +44,7 @@ static const struct cv_config_rule rules[] = {
     CV_LAB_REPLICATES_RULE(AT(asked.replicates), "each experiment's"),
     CV_LAB_CHANCE_RULES(AT(asked.seed), AT(asked.jobs)),
     CV_LAB_PROGRESS_RULE(AT(asked.progress), ""),
+    CV_LAB_JSON_RULE(AT(json)),
 };
 
 static const struct cv_config_table table = {
@@ -146,7 +147,11 @@ static enum cv_err write_all(struct reporting *reporting, struct cv_why *why) {
   }
   char papers[CV_LAB_TALLY_TEXT], ours[CV_LAB_TALLY_TEXT];
   cv_lab_report_counts(reporting->report, papers, ours);
-  (void)printf("%s: of the papers' claims %s; of our own %s\n", path, papers, ours);
+  if (reporting->settings->json) {
+    cv_lab_print_object(json_pack("{s:s, s:s, s:s}", "file", path, "papers", papers, "ours", ours));
+  } else {
+    (void)printf("%s: of the papers' claims %s; of our own %s\n", path, papers, ours);
+  }
   return CV_OK;
 }
 

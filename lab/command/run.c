@@ -193,13 +193,22 @@ int cv_lab_run(int argc, char **argv) {
   return status;
 }
 
+struct listing {
+  bool json;
+};
+
+static const struct cv_config_rule list_rules[] = {CV_LAB_JSON_RULE(offsetof(struct listing, json))};
+
 static const struct cv_config_table list_table = {
     .program = "crowdveil-lab list",
     .about = "Lists the preset experiments.",
+    .rules = list_rules,
+    .count = CV_COUNT(list_rules),
 };
 
 int cv_lab_list(int argc, char **argv) {
-  int status = cv_command_options(&list_table, argc, argv, 0, 0, NULL, NULL);
+  struct listing listing = {0};
+  int status = cv_command_options(&list_table, argc, argv, 0, 0, NULL, &listing);
   if (status >= 0) {
     return status;
   }
@@ -209,7 +218,12 @@ int cv_lab_list(int argc, char **argv) {
     if (cv_lab_experiment_parse(preset->name, preset->text, strlen(preset->text), NULL, &experiment, &why) != CV_OK) {
       return cv_command_fail(&list_table, 1, "%s", why.text);
     }
-    (void)printf("%-28s %s\n", preset->name, experiment.about);
+    if (listing.json) {
+      cv_lab_print_object(
+          json_pack("{s:s, s:s, s:s}", "name", preset->name, "about", experiment.about, "paper", experiment.paper));
+    } else {
+      (void)printf("%-28s %s\n", preset->name, experiment.about);
+    }
     cv_lab_experiment_fini(&experiment);
   }
   return 0;

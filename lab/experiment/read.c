@@ -413,12 +413,17 @@ static enum cv_err check_rounds(const struct cv_lab_experiment *experiment, cons
   return CV_OK;
 }
 
+/* A key that is read by hand. */
+#define OTHER(word) \
+  { .key = (word), .type = CV_CONFIG_OTHER }
+
 static enum cv_err take_figure(struct cv_lab_experiment *experiment, const yaml_node_t *section, struct cv_why *why) {
   static const struct cv_config_rule rules[] = {
       {.key = "log_x", .type = CV_CONFIG_BOOL, .offset = offsetof(struct cv_lab_figure, log_x), .fallback = "false"},
       {.key = "log_y", .type = CV_CONFIG_BOOL, .offset = offsetof(struct cv_lab_figure, log_y), .fallback = "false"},
+      OTHER("title"),
+      OTHER("y"),
   };
-  static const char *const others[] = {"title", "y"};
   struct cv_yaml *yaml = &experiment->yaml;
   struct cv_lab_figure *figure = &experiment->figure;
   const yaml_node_t *node = NULL;
@@ -429,8 +434,7 @@ static enum cv_err take_figure(struct cv_lab_experiment *experiment, const yaml_
   if (node == NULL) {
     return CV_OK;
   }
-  CV_TRY(
-      cv_section_load(yaml, node, "experiment.figure", rules, CV_COUNT(rules), others, CV_COUNT(others), figure, why));
+  CV_TRY(cv_section_load(yaml, node, "experiment.figure", rules, CV_COUNT(rules), figure, why));
   CV_TRY(take_text(yaml, node, "experiment.figure", "title", figure->title, &figure->title, why));
   return take_text(yaml, node, "experiment.figure", "y", figure->y_label, &figure->y_label, why);
 }
@@ -456,12 +460,19 @@ static enum cv_err take_numbers(struct cv_lab_experiment *experiment, const yaml
        .offset = offsetof(struct numbers, statistic),
        .choices = cv_lab_statistics,
        .fallback = "mean"},
+      OTHER("about"),
+      OTHER("paper"),
+      OTHER("source"),
+      OTHER("x"),
+      OTHER("series"),
+      OTHER("grid"),
+      OTHER("measure"),
+      OTHER("metrics"),
+      OTHER("figure"),
+      OTHER("claims"),
   };
-  static const char *const others[] = {"about", "paper",   "source",  "x",      "series",
-                                       "grid",  "measure", "metrics", "figure", "claims"};
   struct numbers numbers = {0};
-  CV_TRY(cv_section_load(&experiment->yaml, section, "experiment", rules, CV_COUNT(rules), others, CV_COUNT(others),
-                         &numbers, why));
+  CV_TRY(cv_section_load(&experiment->yaml, section, "experiment", rules, CV_COUNT(rules), &numbers, why));
   experiment->replicates = numbers.replicates;
   experiment->few = numbers.few == 0 ? numbers.replicates : numbers.few;
   experiment->statistic = (enum cv_lab_statistic)numbers.statistic;

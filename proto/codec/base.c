@@ -27,13 +27,14 @@ static void limited_free(void *data, void *pointer) {
   (void)pointer;
 }
 
-enum cv_err cv_codec_unpack(const ProtobufCMessageDescriptor *descriptor, const void *bytes, size_t n,
+enum cv_err cv_codec_unpack(const ProtobufCMessageDescriptor *descriptor, const void *bytes, size_t n, size_t most,
                             struct cv_arena *arena, ProtobufCMessage **ret) {
   cv_arena_reset(arena);
-  /* The arena is sixteen frames: a message of nothing but tiny submessages needs more memory than bytes. */
-  if (n > CV_FRAME_BYTES) {
+  if (n > most) {
     return CV_ERR_LIMIT;
   }
+  /* Sixteen frames: a message of nothing but tiny submessages needs more memory than bytes. */
+  cv_arena_bound(arena, n > CV_FRAME_BYTES ? 16 * n : CV_ARENA_BYTES);
   struct limited limited = {.arena = arena};
   ProtobufCAllocator allocator = {.alloc = limited_alloc, .free = limited_free, .allocator_data = &limited};
   ProtobufCMessage *message = protobuf_c_message_unpack(descriptor, &allocator, n, n > 0 ? bytes : (const uint8_t *)"");
@@ -44,9 +45,9 @@ enum cv_err cv_codec_unpack(const ProtobufCMessageDescriptor *descriptor, const 
   return CV_OK;
 }
 
-enum cv_err cv_codec_pack(const ProtobufCMessage *message, struct cv_buf *out) {
+enum cv_err cv_codec_pack(const ProtobufCMessage *message, size_t most, struct cv_buf *out) {
   size_t n = protobuf_c_message_get_packed_size(message);
-  if (n > CV_FRAME_BYTES) {
+  if (n > most) {
     return CV_ERR_LIMIT;
   }
   CV_TRY(cv_buf_reserve(out, n));
@@ -257,7 +258,7 @@ static enum cv_err put_names(const struct cv_spec *spec, struct cv_arena *scratc
   }
   ret->n_names = spec->arms;
   for (size_t i = 0; i < spec->arms; i++) {
-    ret->names[i] = cv_codec_put_text(spec->names[i].text, CV_NAME_BYTES, scratch);
+    ret->names[i] = cv_codec_put_text(spec->names[i], CV_ITEM_BYTES, scratch);
     if (ret->names[i] == NULL) {
       return CV_ERR_LIMIT;
     }
@@ -307,11 +308,12 @@ enum cv_err cv_codec_put_spec(const struct cv_spec *spec, struct cv_arena *scrat
   to->deadline_ms = spec->deadline_ms;
   to->idle_ms = spec->idle_ms;
   to->budget_micro = spec->budget_micro;
+  to->pairs = spec->pairs;
   *ret = to;
   return CV_OK;
 }
 
-static enum cv_err take_names(const Crowdveil__Base__Spec *in, struct cv_arena *arena, struct cv_spec *ret) {
+static enum cv_err take_names(const Crowdveil__Base__Spec *in, struct cv_spec *ret) {
   if (in->n_names == 0) {
     return CV_OK;
   }
@@ -319,13 +321,13 @@ static enum cv_err take_names(const Crowdveil__Base__Spec *in, struct cv_arena *
   if (in->n_names != in->arms) {
     return CV_ERR_FORMAT;
   }
-  ret->names = cv_arena_array(arena, in->n_names, sizeof(*ret->names));
-  if (ret->names == NULL) {
-    return CV_ERR_LIMIT;
-  }
   for (size_t i = 0; i < in->n_names; i++) {
-    CV_TRY(cv_codec_take_text(in->names[i], ret->names[i].text, sizeof(ret->names[i].text)));
+    if (!cv_codec_text_fits(in->names[i], CV_ITEM_BYTES)) {
+      return CV_ERR_FORMAT;
+    }
   }
+  /* In the arena, as unpacked: a copy of each would double the memory of the longest lists. */
+  ret->names = cv_codec_borrow(in->names);
   return CV_OK;
 }
 
@@ -364,7 +366,7 @@ static enum cv_err take_edges(const Crowdveil__Base__Spec *in, struct cv_arena *
 }
 
 static enum cv_err take_lists(const Crowdveil__Base__Spec *in, struct cv_arena *arena, struct cv_spec *ret) {
-  CV_TRY(take_names(in, arena, ret));
+  CV_TRY(take_names(in, ret));
   CV_TRY(take_numbers(in->costs_micro, in->n_costs_micro, in->arms, arena, &ret->cost_micro));
   CV_TRY(take_numbers(in->workers, in->n_workers, in->arms, arena, &ret->worker));
   return take_edges(in, arena, ret);
@@ -389,6 +391,7 @@ enum cv_err cv_codec_take_spec(const Crowdveil__Base__Spec *in, struct cv_arena 
   ret->deadline_ms = in->deadline_ms;
   ret->idle_ms = in->idle_ms;
   ret->budget_micro = in->budget_micro;
+  ret->pairs = in->pairs != 0;
   return CV_OK;
 }
 
@@ -454,6 +457,7 @@ enum cv_err cv_codec_put_plan(uint64_t campaign, const struct cv_plan *plan, str
     row[i] = (Crowdveil__Base__Want)CROWDVEIL__BASE__WANT__INIT;
     row[i].arm = plan->want[i].arm;
     row[i].tokens = plan->want[i].tokens;
+    row[i].opponent = plan->want[i].opponent;
     ret->wants[i] = &row[i];
   }
   return CV_OK;
@@ -468,7 +472,8 @@ enum cv_err cv_codec_take_plan(const Crowdveil__Base__Plan *in, struct cv_arena 
     return CV_ERR_LIMIT;
   }
   for (size_t i = 0; i < in->n_wants; i++) {
-    want[i] = (struct cv_want){.arm = in->wants[i]->arm, .tokens = in->wants[i]->tokens};
+    want[i] =
+        (struct cv_want){.arm = in->wants[i]->arm, .tokens = in->wants[i]->tokens, .opponent = in->wants[i]->opponent};
   }
   *ret = (struct cv_plan){.number = in->number, .wants = (uint32_t)in->n_wants, .want = want};
   return CV_OK;

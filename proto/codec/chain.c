@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
 #include <string.h>
 
 #include "proto/codec/rank.h"
 
 /* docs/protocol.md, "Chains". */
-enum {
-  RELEASE_BYTES = 8 + 8 + 4 + 8 + 8 + 4 + CV_NOISE_GROUPS_MAX * 12,
-  PLAN_BYTES = 8 + 4 + CV_ARMS_MAX * 8,
-};
+enum { RELEASE_BYTES = 8 + 8 + 4 + 8 + 8 + 4 + CV_NOISE_GROUPS_MAX * 12, PLAN_BYTES = 8 + 4, WANT_BYTES = 12 };
 
 static uint8_t *put_le(uint8_t *at, uint64_t value, size_t n) {
   for (size_t i = 0; i < n; i++) {
@@ -47,14 +45,25 @@ void cv_chain_release(struct cv_digest *hash, const struct cv_release *release, 
   extend(hash, record, (size_t)(at - record), digest);
 }
 
-void cv_chain_plan(struct cv_digest *hash, const struct cv_plan *plan, cv_digest_fn *digest) {
+enum cv_err cv_chain_plan(struct cv_digest *hash, const struct cv_plan *plan, cv_digest_fn *digest) {
   CV_REQUIRE(plan->wants <= CV_ARMS_MAX);
-  uint8_t record[PLAN_BYTES];
+  bool names_opponent = false;
+  uint8_t *record = malloc(PLAN_BYTES + plan->wants * (size_t)WANT_BYTES);
+  if (record == NULL) {
+    return CV_ERR_NOMEM;
+  }
   uint8_t *at = put_le(record, plan->number, 8);
   at = put_le(at, plan->wants, 4);
   for (uint32_t i = 0; i < plan->wants; i++) {
     at = put_le(at, plan->want[i].arm, 4);
     at = put_le(at, plan->want[i].tokens, 4);
+    names_opponent = names_opponent || plan->want[i].opponent != 0;
+  }
+  /* Only then, so that the chains of all other plans are what they were before there were opponents. */
+  for (uint32_t i = 0; names_opponent && i < plan->wants; i++) {
+    at = put_le(at, plan->want[i].opponent, 4);
   }
   extend(hash, record, (size_t)(at - record), digest);
+  free(record);
+  return CV_OK;
 }

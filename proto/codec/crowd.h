@@ -41,6 +41,7 @@ struct cv_terms {
   uint64_t epsilon_micro;
   uint32_t tokens_per_worker;
   uint32_t arms;
+  bool pairs; /* each assignment names an opponent */
 };
 
 struct cv_assign {
@@ -56,6 +57,7 @@ struct cv_assign {
   uint64_t round; /* position of the token in the campaign, as planned, from 0 */
   /* How many rounds ago another arm was asked for, 1 = in the round before; 0: in none of CV_MEMORY_MAX rounds. */
   uint32_t switched;
+  uint32_t opponent; /* 1 + the arm that the one asked is compared with; 0: none */
 };
 
 struct cv_crowd_ack {

@@ -311,7 +311,7 @@ enum cv_err cv_order_encode(const struct cv_order_frame *frame, struct cv_arena 
   struct made made = {.envelope = CROWDVEIL__ORDER__ENVELOPE__INIT};
   CV_TRY(cv_codec_put_greetings(&frame->hello, frame->goodbye, scratch, &made.envelope.hello, &made.envelope.goodbye));
   CV_TRY(put_kind(frame, scratch, &made));
-  return cv_codec_pack(&made.envelope.base, out);
+  return cv_codec_pack(&made.envelope.base, CV_LARGE_FRAME_BYTES, out);
 }
 
 /* Decoding. */
@@ -577,7 +577,7 @@ static enum cv_err take_kind(const Crowdveil__Order__Envelope *in, struct cv_are
 
 enum cv_err cv_order_decode(const void *bytes, size_t n, struct cv_arena *arena, struct cv_order_frame *ret) {
   ProtobufCMessage *message;
-  CV_TRY(cv_codec_unpack(&crowdveil__order__envelope__descriptor, bytes, n, arena, &message));
+  CV_TRY(cv_codec_unpack(&crowdveil__order__envelope__descriptor, bytes, n, CV_LARGE_FRAME_BYTES, arena, &message));
   const Crowdveil__Order__Envelope *in = (const Crowdveil__Order__Envelope *)message;
   struct cv_order_frame frame = {0};
   CV_TRY(cv_codec_take_greetings(in->hello, in->goodbye, &frame.hello, &frame.goodbye));
@@ -603,7 +603,7 @@ static void goodbye(const char *why, const char *program, void *ret_frame) {
 }
 
 const struct cv_wire CV_ORDER_WIRE = {.frame_bytes = sizeof(struct cv_order_frame),
-                                      .arena_bytes = CV_ARENA_BYTES,
+                                      .arena_bytes = CV_LARGE_ARENA_BYTES,
                                       .decode = decode,
                                       .encode = encode,
                                       .goodbye = goodbye};

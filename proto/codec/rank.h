@@ -93,7 +93,8 @@ CV_MUST_USE enum cv_err cv_rank_decode(const void *bytes, size_t n, struct cv_ar
  * little-endian layouts (docs/protocol.md); protobuf's encoding is not canonical.
  */
 void cv_chain_release(struct cv_digest *hash, const struct cv_release *release, cv_digest_fn *digest);
-void cv_chain_plan(struct cv_digest *hash, const struct cv_plan *plan, cv_digest_fn *digest);
+/* CV_ERR_NOMEM, and then the hash is unchanged. */
+CV_MUST_USE enum cv_err cv_chain_plan(struct cv_digest *hash, const struct cv_plan *plan, cv_digest_fn *digest);
 
 /* The schema for a daemon's lanes. */
 extern const struct cv_wire CV_RANK_WIRE;

@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 from client.requester import classes, end_name, spec
-from client.wire import Connection, context
+from crowdveil.wire import Connection, context
 from harness.commands import crowdveil
 from harness.daemon import BUILD, PROGRAMS, ROOT, Daemon
 from harness.pki import Files
@@ -118,7 +118,7 @@ def test_a_stopped_demo_leaves_nothing_behind(tmp_path):
             break
     process.terminate()
     out, err = process.communicate(timeout=60)
-    assert process.returncode == 1 and out == "", err
+    assert process.returncode == 143 and out == "", err
     assert "crowdveil up: stopped by signal: Terminated" in err
     assert not list(tmp_path.iterdir()), "a folder was left behind"
 

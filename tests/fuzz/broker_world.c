@@ -247,7 +247,7 @@ static void hear_rank(struct world *world, const struct cv_rank_frame *frame) {
     struct heard *heard = world_heard(world, frame->record[i].campaign);
     if (heard != NULL && frame->record[i].plan.number == heard->position.plans + 1) {
       heard->position.plans++;
-      cv_chain_plan(&heard->position.plans_hash, &frame->record[i].plan, cv_sha256);
+      CV_REQUIRE(cv_chain_plan(&heard->position.plans_hash, &frame->record[i].plan, cv_sha256) == CV_OK);
     }
   }
   for (size_t i = 0; i < frame->releases; i++) {

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes the binary seeds of the corpora from real encodings: fuzz-seeds FOLDER makes FOLDER/HARNESS/seed-NAME. */
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <zlib.h>
+#include <zstd.h>
 
 #include "broker/archive.h"
 #include "broker/recover.h"
@@ -489,6 +492,56 @@ static void result_files(void) {
   }
 }
 
+/* A packed file of two lines, and a cut one. */
+static void packed_files(void) {
+  static const char rows[] = "item,score\nroma,4\nroma,5\ncasa,1\n";
+  uint8_t bytes[256];
+  struct cv_buf whole = {0}, cut = {0}, zstd = {0};
+  z_stream stream = {0};
+  union {
+    const char *text;
+    Bytef *bytes;
+  } in = {.text = rows};
+  CV_REQUIRE(deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK);
+  stream.next_in = in.bytes;
+  stream.avail_in = sizeof(rows) - 1;
+  stream.next_out = bytes;
+  stream.avail_out = sizeof(bytes);
+  CV_REQUIRE(deflate(&stream, Z_FINISH) == Z_STREAM_END);
+  cv_buf_put_u8(&whole, 0);
+  cv_buf_put(&whole, bytes, stream.total_out);
+  cv_buf_put_u8(&cut, 0);
+  cv_buf_put(&cut, bytes, stream.total_out - 9);
+  CV_REQUIRE(deflateEnd(&stream) == Z_OK);
+  size_t n = ZSTD_compress(bytes, sizeof(bytes), rows, sizeof(rows) - 1, 3);
+  CV_REQUIRE(!ZSTD_isError(n));
+  cv_buf_put_u8(&zstd, 1);
+  cv_buf_put(&zstd, bytes, n);
+  save("packed", "gzip", &whole);
+  save("packed", "cut", &cut);
+  save("packed", "zstd", &zstd);
+}
+
+/* A database for the harness `query`, with the view that it asks for. */
+static void database(void) {
+  sqlite3 *db;
+  sqlite3_int64 n;
+  struct cv_buf out = {0};
+  CV_REQUIRE(sqlite3_open(":memory:", &db) == SQLITE_OK);
+  CV_REQUIRE(sqlite3_exec(db,
+                          "PRAGMA page_size = 512; CREATE TABLE rating (item TEXT, score REAL, who TEXT);"
+                          "INSERT INTO rating VALUES ('roma', 4, 'x'), ('casa', 1, 'y'), ('roma', NULL, 'y');"
+                          "CREATE VIEW good AS SELECT upper(item) AS item, score, who FROM rating;",
+                          NULL, NULL, NULL) == SQLITE_OK);
+  unsigned char *image = sqlite3_serialize(db, "main", &n, 0);
+  CV_REQUIRE(image != NULL);
+  cv_buf_put_u8(&out, 1 | 8);
+  cv_buf_put(&out, image, (size_t)n);
+  sqlite3_free(image);
+  CV_REQUIRE(sqlite3_close(db) == SQLITE_OK);
+  save("query", "database", &out);
+}
+
 int main(int argc, char **argv) {
   if (argc != 2) {
     (void)fprintf(stderr, "usage: fuzz-seeds FOLDER\n");
@@ -518,6 +571,8 @@ int main(int argc, char **argv) {
   thirdparty_rows();
   export_file();
   result_files();
+  packed_files();
+  database();
   cv_arena_fini(&arena);
   return 0;
 }

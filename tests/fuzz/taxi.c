@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
     CV_REQUIRE(taxis.drivers >= 1 && taxis.drivers <= (items.top > 0 ? items.top : CV_ARMS_MAX));
     CV_REQUIRE(taxis.trips >= taxis.drivers * (items.least_trips > 0 ? items.least_trips : 1));
     for (uint32_t i = 0; i < taxis.drivers; i++) {
-      CV_REQUIRE(cv_name_is_valid(taxis.name[i].text));
+      CV_REQUIRE(cv_name_is_item(taxis.name[i]));
       CV_REQUIRE(taxis.cost_micro[i] >= 1 && taxis.cost_micro[i] <= CV_COST_MAX_MICRO);
     }
     cv_taxis_fini(&taxis);

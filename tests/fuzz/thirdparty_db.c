@@ -70,7 +70,7 @@ static void converse(struct cv_thirdparty_store *store) {
   struct cv_rng_seeded rng;
   struct cv_thirdparty *thirdparty = thirdparty_new(&rng);
   struct cv_thirdparty_conn *conn;
-  struct cv_label names[ARMS] = {{"a"}, {"b"}, {"c"}};
+  const char *names[ARMS] = {"a", "b", "c"};
   struct cv_rank_open open = {.spec = {.name = "fuzz",
                                        .arms = ARMS,
                                        .names = names,

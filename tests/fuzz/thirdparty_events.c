@@ -220,7 +220,7 @@ static struct cv_position position_of(const struct order *order) {
     cv_chain_release(&position.releases_hash, &order->release[i], cv_sha256);
   }
   for (uint64_t i = 0; i < order->plans; i++) {
-    cv_chain_plan(&position.plans_hash, &order->plan[i], cv_sha256);
+    CV_REQUIRE(cv_chain_plan(&position.plans_hash, &order->plan[i], cv_sha256) == CV_OK);
   }
   return position;
 }

@@ -57,7 +57,9 @@ LAYERS = (
           COMMON + ("identity", "wire", "crowd", "rank", "order", "chain", "mechanism", "noise")),
     # two parts that the requester's side uses, too: running a policy again, and scores from a data file
     Layer("replay", ("thirdparty/replay*.[ch]",), False, BASE + ("thirdparty", "policy")),
-    Layer("source", ("worker/source.[ch]", "worker/csv.[ch]", "worker/records.[ch]",
+    Layer("source", ("worker/source.[ch]", "worker/bytes.[ch]", "worker/column.[ch]", "worker/data.[ch]",
+                     "worker/duels.[ch]", "worker/feed*.[ch]", "worker/records.[ch]", "worker/remarks.[ch]",
+                     "worker/starved.[ch]", "worker/tally.[ch]",
                      "worker/taxi.[ch]"), False,
           BASE + ("campaign", "quality")),
     Layer("thirdparty", ("thirdparty/*",), False, COMMON + ("identity", "wire", "rank", "chain", "policy", "replay")),
@@ -74,8 +76,8 @@ LAYERS = (
                   "prepare")),
     # the requester's side; it runs a policy again to verify, and reads data as the workers do
     Layer("launcher", ("deploy/*",), False,
-          COMMON + ("campaign", "identity", "wire", "order", "rank", "chain", "policy", "replay", "quality", "source",
-                    "prepare", "bound", "simulate")),
+          COMMON + ("campaign", "identity", "wire", "order", "rank", "chain", "mechanism", "policy", "replay",
+                    "quality", "source", "prepare", "bound", "simulate")),
     # an audit covers the whole path from a worker's score to the third-party's view, through the cores
     Layer("audit", ("lab/audit/*",), False,
           COMMON + ("noise", "mechanism", "quality", "privatizer", "identity", "wire", "crowd", "rank", "order",

@@ -248,7 +248,7 @@ static void count_places(struct truth *truth, struct cv_broker_campaign *core, c
     uint32_t played = plan->want[i].arm;
     bool is_over = core->arm[played].plan != plan->number;
     for (uint32_t j = 0; shows_arm(&truth->world->scenario, played, index) && j < plan->want[i].tokens; j++) {
-      if (is_over || cv_chunks_bit(&core->places, cv_epoch_place_bit(played, first[played] + j))) {
+      if (is_over || cv_chunks_bit(&core->places, cv_place_bit(&core->arm[played], j))) {
         count.plays += played == index;
         count.seen++;
         count.sum += truth_value(truth, campaign, played, first[played] + j, index);

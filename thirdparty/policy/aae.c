@@ -17,7 +17,12 @@
 
 static const struct cv_param_rule rules[] = {
     CV_ELIMINATION_DELTA,
-    {.key = "tokens_per_round", .low = 1, .high = CV_PLAN_TOKENS_MAX, .whole = true, .fallback = 1},
+    {.key = "tokens_per_round",
+     .low = 1,
+     .high = CV_PLAN_TOKENS_MAX,
+     .whole = true,
+     .fallback = 1,
+     .help = "tokens of each arm that is left in a round"},
 };
 
 struct aae {
@@ -53,6 +58,7 @@ static enum cv_err fits(const struct cv_spec *spec, struct cv_why *why) {
 
 const struct cv_policy_class cv_policy_aae = {
     .name = "aae",
+    .about = "the best arm by elimination, without privacy",
     .kind = CV_POLICY_GRAPH,
     .rules = rules,
     .rule_count = CV_COUNT(rules),

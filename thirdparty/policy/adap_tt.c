@@ -40,7 +40,10 @@ enum { STATE_VERSION = 1 };
 static const char *const thresholds[] = {"empirical", "proof", NULL};
 static const struct cv_param_rule rules[] = {
     CV_ELIMINATION_DELTA,
-    {.key = "threshold", .choices = thresholds, .fallback_text = "empirical"},
+    {.key = "threshold",
+     .choices = thresholds,
+     .fallback_text = "empirical",
+     .help = "empirical: stop by the measured means and noise; others as in the policy's page"},
 };
 
 struct arm {
@@ -292,6 +295,7 @@ static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
 
 const struct cv_policy_class cv_policy_adap_tt = {
     .name = "adap-tt",
+    .about = "the best arm, by the two arms that are hardest to tell apart",
     .kind = CV_POLICY_GRAPH,
     .rules = rules,
     .rule_count = CV_COUNT(rules),

@@ -16,7 +16,7 @@ struct cv_adversarial {
 };
 
 #define CV_GAMMA_RULE \
-  { .key = "gamma", .low = 0, .high = 1, .fallback = 0 }
+  { .key = "gamma", .low = 0, .high = 1, .fallback = 0, .help = "how much is explored; 0: tuned to the horizon" }
 
 /* For `fits`: exact gains, which need a trusted third-party. */
 CV_MUST_USE enum cv_err cv_adversarial_fits_trusted(const struct cv_spec *spec, struct cv_why *why);

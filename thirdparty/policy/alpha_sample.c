@@ -133,6 +133,7 @@ static enum cv_err fits(const struct cv_spec *spec, struct cv_why *why) {
 
 const struct cv_policy_class cv_policy_alpha_sample = {
     .name = "alpha-sample",
+    .about = "the best arm on a graph, without privacy",
     .kind = CV_POLICY_GRAPH,
     .rules = rules,
     .rule_count = CV_COUNT(rules),

@@ -27,8 +27,11 @@ struct cv_arms {
 };
 
 /* The parameter of every bandit; 0: the campaign's limit of tokens. */
-#define CV_PULLS_RULE \
-  { .key = "horizon", .low = 0, .high = 1e12, .whole = true, .fallback = 0 }
+#define CV_PULLS_RULE                                                       \
+  {                                                                         \
+    .key = "horizon", .low = 0, .high = 1e12, .whole = true, .fallback = 0, \
+    .help = "how many tokens the game has; 0: limits.tokens"                \
+  }
 
 /* CV_ERR_INVALID for an unknown privatizer, or CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_arms_init(const struct cv_spec *spec, uint64_t seed, struct cv_arms *ret);

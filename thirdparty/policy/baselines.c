@@ -78,6 +78,7 @@ static enum cv_err step_uniform(struct cv_policy *policy, uint64_t plan, struct 
 
 const struct cv_policy_class cv_policy_cheapest = {
     .name = "cheapest",
+    .about = "hires the cheapest workers",
     .kind = CV_POLICY_RECRUITMENT,
     .one_plan = true,
     .fits = cv_recruits_fits,
@@ -93,6 +94,7 @@ const struct cv_policy_class cv_policy_cheapest = {
 
 const struct cv_policy_class cv_policy_opt = {
     .name = "opt",
+    .about = "hires with the true qualities known, for comparison",
     .kind = CV_POLICY_RECRUITMENT,
     .one_plan = true,
     .fits = cv_recruits_fits,
@@ -109,6 +111,7 @@ const struct cv_policy_class cv_policy_opt = {
 
 const struct cv_policy_class cv_policy_uniform = {
     .name = "uniform",
+    .about = "hires all workers alike",
     .kind = CV_POLICY_RECRUITMENT,
     .fits = cv_recruits_fits,
     .create = create_uniform,

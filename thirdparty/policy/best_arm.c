@@ -52,9 +52,22 @@ static const char *const score_words[] = {"independent", "without-replacement", 
 
 static const struct cv_param_rule rules[] = {
     /* The lower end prevents underflow of the levels. */
-    {.key = "delta", .low = 1e-100, .high = 1, .high_open = true, .fallback = 0.1},
-    {.key = "scores", .choices = score_words, .fallback_text = "independent"},
-    {.key = "tokens_per_round", .low = 1, .high = CV_PLAN_TOKENS_MAX, .whole = true, .fallback = 20},
+    {.key = "delta",
+     .low = 1e-100,
+     .high = 1,
+     .high_open = true,
+     .fallback = 0.1,
+     .help = "the probability of an error, at most"},
+    {.key = "scores",
+     .choices = score_words,
+     .fallback_text = "independent",
+     .help = "what is known of an item's scores: draws of one law, rows used once each, or only a constant mean"},
+    {.key = "tokens_per_round",
+     .low = 1,
+     .high = CV_PLAN_TOKENS_MAX,
+     .whole = true,
+     .fallback = 20,
+     .help = "the fewest tokens that a release sums"},
 };
 
 struct arm {
@@ -406,6 +419,7 @@ static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
 
 const struct cv_policy_class cv_policy_best_arm = {
     .name = "best-arm",
+    .about = "the best arm, from few tokens",
     .kind = CV_POLICY_GRAPH,
     .once_key = "scores",
     .once_word = "without-replacement",

@@ -9,7 +9,12 @@
 enum { STATE_VERSION = 1 };
 
 const struct cv_param_rule cv_corrupt_rules[] = {
-    {.key = "tokens_per_round", .low = 1, .high = CV_PLAN_TOKENS_MAX, .whole = true, .fallback = 1},
+    {.key = "tokens_per_round",
+     .low = 1,
+     .high = CV_PLAN_TOKENS_MAX,
+     .whole = true,
+     .fallback = 1,
+     .help = "tokens of one pull"},
     CV_PULLS_RULE,
 };
 _Static_assert(CV_COUNT(cv_corrupt_rules) == CV_CORRUPT_RULES, "the rules of the corrupt bandits");

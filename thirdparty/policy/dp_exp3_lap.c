@@ -14,6 +14,7 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
 
 const struct cv_policy_class cv_policy_dp_exp3_lap = {
     .name = "dp-exp3-lap",
+    .about = "which arm to pull, for arbitrary gains behind Laplace noise",
     .rules = rules,
     .rule_count = CV_COUNT(rules),
     .fits = fits,

@@ -42,6 +42,7 @@ static enum cv_err fits(const struct cv_spec *spec, struct cv_why *why) {
 
 const struct cv_policy_class cv_policy_dp_se = {
     .name = "dp-se",
+    .about = "the best arm, by elimination in phases",
     .kind = CV_POLICY_GRAPH,
     .rules = rules,
     .rule_count = CV_COUNT(rules),

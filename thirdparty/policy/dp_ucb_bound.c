@@ -21,8 +21,14 @@
 static const char *const index_words[] = {"printed", "published", NULL};
 static const char *const noise_words[] = {"printed", "sound", NULL};
 static const struct cv_param_rule rules[] = {
-    {.key = "index", .choices = index_words, .fallback_text = "published"},
-    {.key = "noise", .choices = noise_words, .fallback_text = "sound"},
+    {.key = "index",
+     .choices = index_words,
+     .fallback_text = "published",
+     .help = "published: the index as printed; others as in recruitment.md"},
+    {.key = "noise",
+     .choices = noise_words,
+     .fallback_text = "sound",
+     .help = "sound: radii that allow for the noise as it is; printed: as in the paper"},
 };
 
 struct bound {
@@ -69,6 +75,7 @@ static enum cv_err make_step(struct cv_policy *policy, uint64_t plan, struct cv_
 
 const struct cv_policy_class cv_policy_dp_ucb_bound = {
     .name = "dp-ucb-bound",
+    .about = "hires by upper confidence bounds on noisy means",
     .kind = CV_POLICY_RECRUITMENT,
     .rules = rules,
     .rule_count = CV_COUNT(rules),

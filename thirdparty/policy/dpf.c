@@ -30,9 +30,22 @@
 
 static const char *const noise_words[] = {"printed", "sound", NULL};
 static const struct cv_param_rule rules[] = {
-    {.key = "epsilon", .low = 0, .low_open = true, .high = 1, .high_open = true, .fallback = 0.1},
-    {.key = "epsilon_at", .low = 0, .high = 1e9, .fallback = 0},
-    {.key = "noise", .choices = noise_words, .fallback_text = "sound"},
+    {.key = "epsilon",
+     .low = 0,
+     .low_open = true,
+     .high = 1,
+     .high_open = true,
+     .fallback = 0.1,
+     .help = "the share of the budget for exploration"},
+    {.key = "epsilon_at",
+     .low = 0,
+     .high = 1e9,
+     .fallback = 0,
+     .help = "the budget at which that share holds; 0: the campaign's"},
+    {.key = "noise",
+     .choices = noise_words,
+     .fallback_text = "sound",
+     .help = "sound: radii that allow for the noise as it is; printed: as in the paper"},
 };
 
 struct dpf {
@@ -182,6 +195,7 @@ static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
 
 const struct cv_policy_class cv_policy_dpf = {
     .name = "dpf",
+    .about = "hires after an exploration of fixed size (DPF)",
     .kind = CV_POLICY_RECRUITMENT,
     /* With noise printed the plans go on one pull at a time after settle(), by densities of an earlier release. */
     .last_key = "noise",

@@ -32,9 +32,17 @@
 
 static const char *const noise_words[] = {"printed", "sound", NULL};
 static const struct cv_param_rule rules[] = {
-    {.key = "noise", .choices = noise_words, .fallback_text = "sound"},
-    {.key = "pulls", .low = 1, .high = 65535, .whole = true, .fallback = 1},
-    {.key = "tasks", .low = 1, .high = 65535, .whole = true, .fallback = 1},
+    {.key = "noise",
+     .choices = noise_words,
+     .fallback_text = "sound",
+     .help = "sound: radii that allow for the noise as it is; printed: as in the paper"},
+    {.key = "pulls",
+     .low = 1,
+     .high = 65535,
+     .whole = true,
+     .fallback = 1,
+     .help = "how many times each worker is hired at first"},
+    {.key = "tasks", .low = 1, .high = 65535, .whole = true, .fallback = 1, .help = "tokens of one hire"},
 };
 
 struct dpu {
@@ -89,6 +97,7 @@ static enum cv_err make_step(struct cv_policy *policy, uint64_t plan, struct cv_
 
 const struct cv_policy_class cv_policy_dpu = {
     .name = "dpu",
+    .about = "hires by upper confidence bounds (DPU)",
     .kind = CV_POLICY_RECRUITMENT,
     .rules = rules,
     .rule_count = CV_COUNT(rules),

@@ -34,7 +34,7 @@ static const double UNSURE = 100; /* pulls left times the probability above the 
 
 static const char *const index_words[] = {"quantile", "kl", NULL};
 static const struct cv_param_rule rules[] = {
-    {.key = "index", .choices = index_words, .fallback_text = "quantile"},
+    {.key = "index", .choices = index_words, .fallback_text = "quantile", .help = "how a worker is rated"},
 };
 
 struct dpu_kl {
@@ -206,6 +206,7 @@ static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
 
 const struct cv_policy_class cv_policy_dpu_kl = {
     .name = "dpu-kl",
+    .about = "hires by bounds that fit the tokens and the noise",
     .kind = CV_POLICY_RECRUITMENT,
     .rules = rules,
     .rule_count = CV_COUNT(rules),

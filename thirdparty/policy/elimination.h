@@ -80,7 +80,10 @@ CV_MUST_USE enum cv_err cv_elimination_needs(const struct cv_spec *spec, cv_trai
 CV_MUST_USE enum cv_err cv_elimination_needs_no_graph(const struct cv_spec *spec, struct cv_why *why);
 
 /* The rule of parameter `delta`. */
-#define CV_ELIMINATION_DELTA \
-  { .key = "delta", .low = 0, .high = 1, .high_open = true, .fallback = 0 }
+#define CV_ELIMINATION_DELTA                                                \
+  {                                                                         \
+    .key = "delta", .low = 0, .high = 1, .high_open = true, .fallback = 0,  \
+    .help = "the probability of an error, at most; 0: 1 over limits.tokens" \
+  }
 
 #endif

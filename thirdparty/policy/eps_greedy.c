@@ -21,7 +21,11 @@
 #include "thirdparty/policy/classes.h"
 #include "thirdparty/policy/recruits.h"
 
-static const struct cv_param_rule rules[] = {{.key = "gap", .low = 0, .high = 1, .fallback = 0}};
+static const struct cv_param_rule rules[] = {{.key = "gap",
+                                              .low = 0,
+                                              .high = 1,
+                                              .fallback = 0,
+                                              .help = "the smallest gap between two workers' ratios; 0: estimated"}};
 
 struct greedy {
   struct cv_recruits recruits;
@@ -117,6 +121,7 @@ static enum cv_err load_true_gap(struct cv_policy *policy, struct cv_reader *in)
 
 const struct cv_policy_class cv_policy_eps_greedy = {
     .name = "eps-greedy",
+    .about = "hires the best worker so far, and others at random",
     .kind = CV_POLICY_RECRUITMENT,
     .rules = rules,
     .rule_count = CV_COUNT(rules),
@@ -133,6 +138,7 @@ const struct cv_policy_class cv_policy_eps_greedy = {
 
 const struct cv_policy_class cv_policy_eps_greedy_true_gap = {
     .name = "eps-greedy-true-gap",
+    .about = "likewise with the true gap known, for comparison",
     .kind = CV_POLICY_RECRUITMENT,
     .fits = cv_recruits_fits,
     .create = create_true_gap,

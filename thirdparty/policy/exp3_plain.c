@@ -10,6 +10,7 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
 
 const struct cv_policy_class cv_policy_exp3 = {
     .name = "exp3",
+    .about = "which arm to pull, for arbitrary gains",
     .rules = rules,
     .rule_count = CV_COUNT(rules),
     .fits = cv_adversarial_fits_trusted,

@@ -5,7 +5,12 @@
 static const struct cv_param_rule rules[] = {
     CV_GAMMA_RULE,
     CV_PULLS_RULE,
-    {.key = "tau", .low = 0, .high = 1 << 24, .whole = true, .fallback = 0},
+    {.key = "tau",
+     .low = 0,
+     .high = 1 << 24,
+     .whole = true,
+     .fallback = 0,
+     .help = "how many pulls a choice holds; 0: tuned to the horizon"},
 };
 
 static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret) {
@@ -15,6 +20,7 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
 
 const struct cv_policy_class cv_policy_exp3_tau = {
     .name = "exp3-tau",
+    .about = "likewise, with each choice for several pulls",
     .rules = rules,
     .rule_count = CV_COUNT(rules),
     .fits = cv_adversarial_fits_trusted,

@@ -35,14 +35,17 @@ static const char *const noise_words[] = {"sound", "printed", NULL};
 
 static const char *const set_words[] = {"ordered", "uniform", NULL};
 
-#define NOISE_RULE \
-  { .key = "noise", .choices = noise_words, .fallback_text = "sound" }
+#define NOISE_RULE                                                                     \
+  {                                                                                    \
+    .key = "noise", .choices = noise_words, .fallback_text = "sound",                  \
+    .help = "sound: radii that allow for the noise as it is; printed: as in the paper" \
+  }
 
 static const struct cv_param_rule gap_rules[] = {CV_ELIMINATION_DELTA, NOISE_RULE};
 static const struct cv_param_rule gapu_rules[] = {
     CV_ELIMINATION_DELTA,
     NOISE_RULE,
-    {.key = "sets", .choices = set_words, .fallback_text = "ordered"},
+    {.key = "sets", .choices = set_words, .fallback_text = "ordered", .help = "how the independent sets are made"},
 };
 
 struct candidate {
@@ -190,6 +193,7 @@ static enum cv_err fits_gapu(const struct cv_spec *spec, struct cv_why *why) {
 
 const struct cv_policy_class cv_policy_gap = {
     .name = "gap",
+    .about = "the best arm, if neighbours are observed as well",
     .kind = CV_POLICY_GRAPH,
     .rules = gap_rules,
     .rule_count = CV_COUNT(gap_rules),
@@ -205,6 +209,7 @@ const struct cv_policy_class cv_policy_gap = {
 
 const struct cv_policy_class cv_policy_gapu = {
     .name = "gapu",
+    .about = "likewise, without the graph known in advance",
     .kind = CV_POLICY_GRAPH,
     .rules = gapu_rules,
     .rule_count = CV_COUNT(gapu_rules),

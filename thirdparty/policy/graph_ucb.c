@@ -50,8 +50,13 @@ static const char *const index_words[] = {"bounds", "posterior", NULL};
 
 static const struct cv_param_rule rules[] = {
     CV_PULLS_RULE,
-    {.key = "first", .low = 1, .high = CV_PLAN_TOKENS_MAX, .whole = true, .fallback = 256},
-    {.key = "index", .choices = index_words, .fallback_text = "bounds"},
+    {.key = "first",
+     .low = 1,
+     .high = CV_PLAN_TOKENS_MAX,
+     .whole = true,
+     .fallback = 256,
+     .help = "tokens of the first release of an arm"},
+    {.key = "index", .choices = index_words, .fallback_text = "bounds", .help = "how an arm is rated"},
 };
 
 struct arm {
@@ -390,6 +395,7 @@ static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
 
 const struct cv_policy_class cv_policy_graph_ucb = {
     .name = "graph-ucb",
+    .about = "which arm to play, on a graph or without one",
     .kind = CV_POLICY_GRAPH,
     .rules = rules,
     .rule_count = CV_COUNT(rules),

@@ -14,4 +14,8 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
   return cv_corrupt_create(&cv_policy_kl_local, &law, spec, seed, ret);
 }
 
-const struct cv_policy_class cv_policy_kl_local = {.name = "kl-local", .create = create, CV_CORRUPT_CLASS};
+const struct cv_policy_class cv_policy_kl_local = {
+    .name = "kl-local",
+    .about = "which arm to pull, behind randomized response, with less exploration",
+    .create = create,
+    CV_CORRUPT_CLASS};

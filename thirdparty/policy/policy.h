@@ -57,9 +57,11 @@ struct cv_policy_lies {
 
 struct cv_policy_class {
   const char *name;
+  const char *about; /* a few words for the reference of campaign files */
   enum cv_policy_kind kind;
   /* Traits, for analyses that must not depend on a policy's name. */
   bool tells_noise; /* its standings say which part of the radius is there because of noise */
+  bool duels;       /* its standings' means are of duels with one opponent, not of scores */
   bool one_plan;    /* its first plan spends the budget: no decision depends on a release */
   /* Each plan follows from the last release of each arm only if parameter `last_key` is `last_word`; NULL: always. */
   const char *last_key, *last_word;

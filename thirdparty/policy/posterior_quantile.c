@@ -17,4 +17,7 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
 }
 
 const struct cv_policy_class cv_policy_posterior_quantile = {
-    .name = "posterior-quantile", .create = create, CV_CORRUPT_CLASS};
+    .name = "posterior-quantile",
+    .about = "which arm to pull, by a quantile of each mean's posterior",
+    .create = create,
+    CV_CORRUPT_CLASS};

@@ -46,12 +46,32 @@ static const char *const radius_words[] = {"printed", "proof", "sound", NULL};
 static const char *const settled_words[] = {"pull", "hold", NULL};
 
 static const struct cv_param_rule rules[] = {
-    {.key = "alpha", .low = 0, .high = (double)INFINITY, .fallback = (double)NAN},
+    {.key = "alpha",
+     .low = 0,
+     .high = (double)INFINITY,
+     .fallback = (double)NAN,
+     .help = "rank span in scores: items within alpha of the best of a class are in it; 0 ranks fully"},
     /* The lower end prevents underflow of delta/(2K n(n+1)). */
-    {.key = "delta", .low = 1e-100, .high = 1, .high_open = true, .fallback = 0.1},
-    {.key = "tokens_per_round", .low = 1, .high = UINT32_MAX, .whole = true, .fallback = 6000},
-    {.key = "radius", .choices = radius_words, .fallback_text = "sound"},
-    {.key = "settled", .choices = settled_words, .fallback_text = "hold"},
+    {.key = "delta",
+     .low = 1e-100,
+     .high = 1,
+     .high_open = true,
+     .fallback = 0.1,
+     .help = "the probability of a wrong ranking, at most"},
+    {.key = "tokens_per_round",
+     .low = 1,
+     .high = UINT32_MAX,
+     .whole = true,
+     .fallback = 6000,
+     .help = "tokens of each item that is not settled, in a round"},
+    {.key = "radius",
+     .choices = radius_words,
+     .fallback_text = "sound",
+     .help = "sound: intervals that hold as proved; printed and proof: as the paper has them"},
+    {.key = "settled",
+     .choices = settled_words,
+     .fallback_text = "hold",
+     .help = "hold: settled items get no more tokens; pull: they do, as in the paper"},
     CV_LIES_RULE,
     CV_BOUNDARY_RULE,
 };
@@ -286,6 +306,7 @@ static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
 
 const struct cv_policy_class cv_policy_ppar = {
     .name = "ppar",
+    .about = "the classes of the items (PPAR)",
     .kind = CV_POLICY_RANKING,
     .tells_noise = true,
     .rules = rules,

@@ -70,12 +70,34 @@ enum scores { SCORES_INDEPENDENT, SCORES_ONCE, SCORES_REACTING };
 static const char *const score_words[] = {"independent", "without-replacement", "reacting", NULL};
 
 static const struct cv_param_rule rules[] = {
-    {.key = "alpha", .low = 0, .high = (double)INFINITY, .fallback = (double)NAN},
+    {.key = "alpha",
+     .low = 0,
+     .high = (double)INFINITY,
+     .fallback = (double)NAN,
+     .help = "rank span in scores: items within alpha of the best of a class are in it; 0 ranks fully"},
     /* The lower end prevents underflow of the levels. */
-    {.key = "delta", .low = 1e-100, .high = 1, .high_open = true, .fallback = 0.1},
-    {.key = "scores", .choices = score_words, .fallback_text = "independent"},
-    {.key = "tokens_per_round", .low = 1, .high = CV_PLAN_TOKENS_MAX, .whole = true, .fallback = 20},
-    {.key = "arms_per_plan", .low = 1, .high = CV_ARMS_MAX, .whole = true, .fallback = 1},
+    {.key = "delta",
+     .low = 1e-100,
+     .high = 1,
+     .high_open = true,
+     .fallback = 0.1,
+     .help = "the probability of a wrong ranking, at most"},
+    {.key = "scores",
+     .choices = score_words,
+     .fallback_text = "independent",
+     .help = "what is known of an item's scores: draws of one law, rows used once each, or only a constant mean"},
+    {.key = "tokens_per_round",
+     .low = 1,
+     .high = CV_PLAN_TOKENS_MAX,
+     .whole = true,
+     .fallback = 20,
+     .help = "the fewest tokens that a release sums"},
+    {.key = "arms_per_plan",
+     .low = 1,
+     .high = CV_ARMS_MAX,
+     .whole = true,
+     .fallback = 1,
+     .help = "how many items are asked about at the same time"},
     CV_LIES_RULE,
     CV_BOUNDARY_RULE,
 };
@@ -568,6 +590,7 @@ static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
 
 const struct cv_policy_class cv_policy_ppar_kl = {
     .name = "ppar-kl",
+    .about = "the classes of the items, with a fraction of the tokens of ppar",
     .kind = CV_POLICY_RANKING,
     .once_key = "scores",
     .once_word = "without-replacement",

@@ -79,7 +79,7 @@ struct cv_ranked {
 /* The parameter of every ranking policy: so many false tokens do not turn a class. The policy widens each interval by
  * as many times what one of them can do to it. */
 #define CV_LIES_RULE \
-  { .key = "lies", .low = 0, .high = 1e12, .whole = true, .fallback = 0 }
+  { .key = "lies", .low = 0, .high = 1e12, .whole = true, .fallback = 0, .help = "false tokens that turn no class" }
 
 struct cv_ranking {
   double alpha;
@@ -105,8 +105,11 @@ struct cv_ranking {
 /* The parameter of both ranking policies: whether arms on a boundary are parked. A campaign without it is of an older
  * version and goes on as it began; new campaign files park. */
 extern const char *const cv_ranking_boundary_words[];
-#define CV_BOUNDARY_RULE \
-  { .key = "boundary", .choices = cv_ranking_boundary_words, .fallback_text = "feed", .fresh_text = "park" }
+#define CV_BOUNDARY_RULE                                                                                    \
+  {                                                                                                         \
+    .key = "boundary", .choices = cv_ranking_boundary_words, .fallback_text = "feed", .fresh_text = "park", \
+    .help = "an item that the token limit cannot decide: park ends its pulls, feed does not"                \
+  }
 /* Sets what decides about parking, from a campaign whose error probability is `delta`. */
 void cv_ranking_park_within(struct cv_ranking *self, const struct cv_spec *spec, double delta);
 /* The tokens that are left of the limit. */

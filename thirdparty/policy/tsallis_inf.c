@@ -39,7 +39,12 @@
 enum { STATE_VERSION = 1, BATCH_MAX = 1 << 24 };
 
 static const struct cv_param_rule rules[] = {
-    {.key = "tau", .low = 0, .high = BATCH_MAX, .whole = true, .fallback = 0},
+    {.key = "tau",
+     .low = 0,
+     .high = BATCH_MAX,
+     .whole = true,
+     .fallback = 0,
+     .help = "how many pulls a choice holds; 0: 1, or tuned under mechanism batch"},
     CV_PULLS_RULE,
 };
 
@@ -208,6 +213,7 @@ static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
 
 const struct cv_policy_class cv_policy_tsallis_inf = {
     .name = "tsallis-inf",
+    .about = "which arm to pull, for arbitrary gains, with less regret under privacy",
     .kind = CV_POLICY_BANDIT,
     .rules = rules,
     .rule_count = CV_COUNT(rules),

@@ -15,4 +15,7 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
   return cv_corrupt_create(&cv_policy_ucb_cf, &law, spec, seed, ret);
 }
 
-const struct cv_policy_class cv_policy_ucb_cf = {.name = "ucb-cf", .create = create, CV_CORRUPT_CLASS};
+const struct cv_policy_class cv_policy_ucb_cf = {.name = "ucb-cf",
+                                                 .about = "which arm to pull, behind randomized response (UCB-CF)",
+                                                 .create = create,
+                                                 CV_CORRUPT_CLASS};

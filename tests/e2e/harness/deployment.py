@@ -3,6 +3,7 @@
 import copy
 import os
 
+import crowdveil
 from client.requester import Requester
 from harness import refused
 from harness.daemon import PROGRAMS, Daemon, write_config
@@ -91,6 +92,10 @@ class Deployment:
 
     def requester(self, name="alice", address=None):
         return Requester(address or self.broker_for("requester"), self.pki.issue(f"requester/{name}"))
+
+    def requester_in_python(self, name="alice"):
+        """The package's own requester, with dataclasses."""
+        return crowdveil.Requester(self.broker_for("requester"), self.pki.issue(f"requester/{name}"), "main", 60)
 
     def watch(self, files, campaign, address=None):
         """`crowdveil watch`, which ends with the campaign."""

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct cv_label names[3] = {{"Roma"}, {"Golden Wok"}, {"caf\xc3\xa9"}};
+static const char *names[3] = {"Roma", "Golden Wok", "caf\xc3\xa9"};
 
 static uint64_t costs[3] = {1500000, 1, CV_COST_MAX_MICRO}, workers[3] = {17, 1, UINT64_C(1) << 40};
 static struct cv_edge edges[2] = {{0, 1}, {0, 2}};
@@ -58,7 +58,9 @@ static void every_field_is_stored(void **state) {
   assert_true(cv_reader_done(&reader));
   assert_string_equal(back.name, "demo");
   assert_int_equal(back.arms, 3);
-  assert_memory_equal(back.names, names, sizeof(names));
+  for (uint32_t i = 0; i < 3; i++) {
+    assert_string_equal(back.names[i], names[i]);
+  }
   assert_string_equal(back.policy.name, "ppar");
   assert_int_equal(back.policy.params.count, 2);
   assert_true(cv_params_number(&back.policy.params, "alpha") == 0.1);
@@ -81,6 +83,47 @@ static void every_field_is_stored(void **state) {
   assert_same_bytes(&spec, &back);
   cv_spec_fini(&back);
   cv_buf_fini(&bytes);
+}
+
+static struct cv_spec sample_of_pairs(void) {
+  struct cv_spec spec = sample();
+  spec.cost_micro = spec.worker = NULL;
+  spec.budget_micro = spec.edges = 0;
+  spec.edge = NULL;
+  spec.pairs = true;
+  return spec;
+}
+
+static void a_spec_of_pairs_is_stored(void **state) {
+  struct cv_spec spec = sample_of_pairs(), back;
+  struct cv_buf bytes = {0};
+  cv_spec_encode(&spec, &bytes);
+  struct cv_reader reader = cv_reader_over(bytes.data, bytes.len);
+  assert_int_equal(cv_spec_decode(&reader, &back), CV_OK);
+  assert_true(back.pairs);
+  assert_same_bytes(&spec, &back);
+  cv_spec_fini(&back);
+  cv_buf_fini(&bytes);
+}
+
+/* Pairs with anything else that gives a token another meaning. */
+static void pairs_go_with_nothing_else(void **state) {
+  struct cv_why why;
+  struct cv_spec spec = sample_of_pairs();
+  assert_int_equal(cv_spec_check(&spec, &why), CV_OK);
+  spec.edges = 2;
+  spec.edge = edges;
+  assert_int_equal(cv_spec_check(&spec, &why), CV_ERR_INVALID);
+  assert_non_null(strstr(why.text, "a campaign of pairs has a feedback graph; expected none"));
+  spec = sample_of_pairs();
+  spec.cost_micro = costs;
+  spec.budget_micro = 1;
+  assert_int_equal(cv_spec_check(&spec, &why), CV_ERR_INVALID);
+  assert_non_null(strstr(why.text, "a campaign of pairs hires workers; expected no costs"));
+  spec = sample_of_pairs();
+  spec.arms = 1;
+  assert_int_equal(cv_spec_check(&spec, &why), CV_ERR_INVALID);
+  assert_string_equal(why.text, "a campaign of pairs has 1 arm; expected at least 2");
 }
 
 static void a_cut_spec_is_refused(void **state) {
@@ -159,11 +202,11 @@ static void a_spec_that_makes_no_sense_is_named(void **state) {
   assert_bad(&spec, "the campaign's name is empty, too long or not printable UTF-8");
   spec = sample();
   spec.arms = 0;
-  assert_bad(&spec, "0 arms; expected 1 to 4096");
+  assert_bad(&spec, "0 arms; expected 1 to 131072");
   spec.arms = CV_ARMS_MAX + 1;
-  assert_bad(&spec, "4097 arms; expected 1 to 4096");
+  assert_bad(&spec, "131073 arms; expected 1 to 131072");
   spec = sample();
-  struct cv_label bad_names[3] = {{"Roma"}, {""}, {"x"}};
+  const char *bad_names[3] = {"Roma", "", "x"};
   spec.names = bad_names;
   assert_bad(&spec, "the name of arm 1 is empty, too long or not printable UTF-8");
   spec = sample();
@@ -226,6 +269,39 @@ static void edges_are_in_order_and_between_arms(void **state) {
   assert_bad(&spec, "2 edges; expected at most 65536");
 }
 
+static void items_have_longer_names(void **state) {
+  char longest[CV_ITEM_BYTES + 1] = "";
+  memset(longest, 'n', CV_ITEM_BYTES);
+  assert_false(cv_name_is_item(longest));
+  longest[CV_ITEM_BYTES - 1] = '\0';
+  assert_true(cv_name_is_item(longest));
+  assert_int_equal(strlen(longest), 255);
+  memcpy(longest + 253, "\xc3\xa9", 2);
+  assert_true(cv_name_is_item(longest));
+  longest[254] = '\0'; /* cut inside its last character */
+  assert_false(cv_name_is_item(longest));
+}
+
+/* One block that free() releases, in the order given, with room for the empty text. */
+static void names_are_collected(void **state) {
+  struct cv_names all = {0};
+  const char **list, **copy;
+  cv_names_add(&all, "Roma");
+  cv_names_add(&all, "");
+  cv_names_add(&all, "caf\xc3\xa9");
+  assert_int_equal(all.count, 3);
+  assert_int_equal(cv_names_take(&all, &list), CV_OK);
+  assert_int_equal(all.count, 0);
+  assert_int_equal(cv_names_copy(list, 3, &copy), CV_OK);
+  free(list);
+  assert_string_equal(copy[0], "Roma");
+  assert_string_equal(copy[1], "");
+  assert_string_equal(copy[2], "caf\xc3\xa9");
+  free(copy);
+  assert_int_equal(cv_names_copy(NULL, 3, &copy), CV_OK);
+  assert_null(copy);
+}
+
 static void names_are_printable(void **state) {
   char longest[CV_NAME_BYTES + 1];
   memset(longest, 'n', sizeof(longest));
@@ -241,12 +317,15 @@ static void names_are_printable(void **state) {
   }
   for (size_t i = 0; i < CV_COUNT(bad); i++) {
     assert_false(cv_name_is_valid(bad[i]));
+    assert_false(cv_name_is_item(bad[i]));
   }
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_field_is_stored),
+      cmocka_unit_test(a_spec_of_pairs_is_stored),
+      cmocka_unit_test(pairs_go_with_nothing_else),
       cmocka_unit_test(a_cut_spec_is_refused),
       cmocka_unit_test(a_damaged_spec_stays_in_bounds),
       cmocka_unit_test(a_copy_is_its_own),
@@ -254,6 +333,8 @@ int main(void) {
       cmocka_unit_test(workers_without_costs_or_twice_are_named),
       cmocka_unit_test(edges_are_in_order_and_between_arms),
       cmocka_unit_test(names_are_printable),
+      cmocka_unit_test(items_have_longer_names),
+      cmocka_unit_test(names_are_collected),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -81,6 +81,39 @@ static void a_privatizer_may_have_a_list_for_the_arms(void **state) {
   cv_campaign_fini(&file);
 }
 
+static void other_data_files_in_full(void **state) {
+  struct cv_campaign_file file;
+#define REST "policy: ppar\nprivacy: {epsilon: 1}\n"
+  load(
+      "campaign: a\nitems: {source: sqlite, path: /r.db, query: \"SELECT a, b FROM c\", item: a, score: b,\n"
+      "  missing: skip, top: 50, min_rows: 20}\n" REST,
+      &file);
+  assert_int_equal(file.items.source, CV_SOURCE_CSV);
+  assert_int_equal(file.items.csv.format, CV_FORMAT_SQLITE);
+  assert_string_equal(file.items.csv.query, "SELECT a, b FROM c");
+  assert_true(file.items.csv.skips_missing);
+  assert_int_equal(file.items.csv.top, 50);
+  assert_int_equal(file.items.csv.least_rows, 20);
+  cv_campaign_fini(&file);
+  load("campaign: a\nitems: {source: jsonl, path: r.jsonl, item: a, score: b}\n" REST, &file);
+  assert_int_equal(file.items.csv.format, CV_FORMAT_JSONL);
+  assert_false(file.items.csv.skips_missing);
+  assert_true(file.items.csv.top == 0 && file.items.csv.least_rows == 0 && file.items.csv.query == NULL);
+  cv_campaign_fini(&file);
+  static const struct {
+    const char *path;
+    char delimiter;
+  } cases[] = {{"r.csv.gz", ','}, {"r.tsv.zst", '\t'}, {"r.tab.gz", '\t'}, {"tsv.gz", ','}, {".tsv.csv", ','}};
+  for (size_t i = 0; i < CV_COUNT(cases); i++) {
+    char text[300];
+    (void)snprintf(text, sizeof(text), "campaign: a\nitems: {source: csv, path: %s, item: a, score: b}\n" REST,
+                   cases[i].path);
+    load(text, &file);
+    assert_int_equal(file.items.csv.delimiter, cases[i].delimiter);
+    cv_campaign_fini(&file);
+  }
+}
+
 static void a_csv_campaign_in_full(void **state) {
   struct cv_campaign_file file;
   load(
@@ -126,11 +159,20 @@ static void a_synthetic_campaign(void **state) {
               file.items.synthetic.law.spread == 7);
   assert_true(file.items.has_seed && file.items.seed == UINT64_MAX);
   assert_int_equal(file.spec.arms, 3);
-  assert_string_equal(file.spec.names[0].text, "item 1");
-  assert_string_equal(file.spec.names[2].text, "item 3");
+  assert_string_equal(file.spec.names[0], "item 1");
+  assert_string_equal(file.spec.names[2], "item 3");
   assert_int_equal(file.spec.epsilon_micro, UINT64_C(4000000000));
   assert_int_equal(file.spec.idle_ms, 30000);
   cv_campaign_fini(&file);
+}
+
+static void assert_name(const struct cv_items *items, uint32_t arm, const char *expected) {
+  struct cv_names names = {0};
+  const char **list;
+  cv_items_name(items, arm, &names);
+  assert_int_equal(cv_names_take(&names, &list), CV_OK);
+  assert_string_equal(list[0], expected);
+  free(list);
 }
 
 static void a_campaign_of_given_items(void **state) {
@@ -148,9 +190,9 @@ static void a_campaign_of_given_items(void **state) {
   assert_int_equal(file.items.given.law.rewards, CV_REWARDS_CLIPPED_NORMAL);
   assert_int_equal(file.items.given.count, 2);
   assert_false(file.items.has_seed);
-  assert_string_equal(file.items.given.item[0].name, "Roma");
+  assert_string_equal(file.items.given.name[0], "Roma");
   assert_true(file.items.given.item[0].mean == 0.7 && file.items.given.item[0].spread == 0.2);
-  assert_string_equal(file.items.given.item[1].name, "Golden Wok");
+  assert_string_equal(file.items.given.name[1], "Golden Wok");
   assert_true(file.items.given.item[1].mean == 1 && file.items.given.item[1].spread == 0.1);
   assert_int_equal(file.spec.arms, 2);
   assert_null(file.spec.names); /* not shared */
@@ -175,7 +217,7 @@ static void a_campaign_of_means_in_steps(void **state) {
     assert_true(fabs(file.items.given.item[i].mean - expected[i]) < 1e-12 && file.items.given.item[i].mean >= 0);
     assert_true(file.items.given.item[i].spread == 3);
   }
-  assert_string_equal(file.items.given.item[4].name, "item 5");
+  assert_name(&file.items, 4, "item 5");
   cv_campaign_fini(&file);
 }
 
@@ -300,7 +342,7 @@ static void workers_have_an_id_a_cost_and_a_quality(void **state) {
   assert_int_equal(file.items.given.item[0].id, 7);
   assert_int_equal(file.items.given.item[0].cost_micro, 2000001);
   assert_true(file.items.given.item[0].mean == .25);
-  assert_string_equal(file.items.given.item[1].name, "worker 3");
+  assert_name(&file.items, 1, "worker 3");
   cv_campaign_fini(&file);
 }
 
@@ -347,11 +389,20 @@ static const struct {
     {ITEMS, "items: {adversary: {name: oblivious}, spread: 1}",
      ":2:39: unknown key \"spread\" in items; expected adversary"},
     {ITEMS, "items: {sourc: csv}", ":2:9: unknown key \"sourc\" in items; did you mean \"source\"?"},
-    {ITEMS, "items: {source: sql, path: a, item: b, score: c}", ":2:17: items.source is \"sql\"; expected csv"},
+    {ITEMS, "items: {source: sql, path: a, item: b, score: c}",
+     ":2:17: items.source is \"sql\"; expected csv, jsonl or sqlite"},
     {ITEMS, "items: {source: csv, item: b, score: c}", ":2:8: missing items.path; expected a path"},
     {ITEMS, "items: {source: csv, path: a, item: b}", ":2:8: missing items.score; expected a text"},
     {ITEMS, "items: {source: csv, path: a, item: \"\", score: c}",
      ":2:37: items.item has no value; expected a name of 1 to 63 bytes"},
+    {ITEMS, "items: {source: sqlite, path: a, item: b, score: c}",
+     ":2:8: missing items.query; expected one SELECT with source sqlite"},
+    {ITEMS, "items: {source: csv, path: a, item: b, score: c, query: SELECT 1}",
+     ":2:50: items.query with source csv; expected it with source sqlite alone"},
+    {ITEMS, "items: {source: jsonl, path: a, item: b, score: c, delimiter: tab}",
+     ":2:52: items.delimiter with source jsonl; expected it with source csv alone"},
+    {ITEMS, CSV "missing: drop}", ":2:59: items.missing is \"drop\"; expected refuse or skip"},
+    {ITEMS, CSV "top: -1}", ":2:55: items.top is \"-1\"; expected a whole number from 0 to 131072"},
     {ITEMS, CSV "scale: [5, 1]}", ":2:57: items.scale is [5, 1]; " TWO},
     {ITEMS, CSV "scale: [1, 1]}", ":2:57: items.scale is [1, 1]; " TWO},
     {ITEMS, CSV "scale: [1]}", ":2:57: items.scale has fewer than 2 values; " TWO},
@@ -360,14 +411,14 @@ static const struct {
     {ITEMS, CSV "scale: 5}", ":2:57: items.scale is \"5\"; " TWO},
     {ITEMS, CSV "delimiter: semicolon}", ":2:61: items.delimiter is \"semicolon\"; expected comma or tab"},
     {ITEMS, CSV "rewards: beta}",
-     ":2:50: unknown key \"rewards\" in items; expected source, path, item, score, delimiter, replacement, worker, "
-     "first_worker or scale"},
+     ":2:50: unknown key \"rewards\" in items; expected source, path, item, score, delimiter, scale, replacement, "
+     "worker, first_worker, query, missing, top or min_rows"},
     {ITEMS, "items: {synthetic: 20}", ":2:20: items.synthetic is \"20\"; expected a mapping of keys and values"},
-    {ITEMS, "items: {synthetic: {}}", ":2:20: missing items.synthetic.count; expected a whole number from 1 to 4096"},
+    {ITEMS, "items: {synthetic: {}}", ":2:20: missing items.synthetic.count; expected a whole number from 1 to 131072"},
     {ITEMS, "items: {synthetic: {count: 0}}",
-     ":2:28: items.synthetic.count is \"0\"; expected a whole number from 1 to 4096"},
-    {ITEMS, "items: {synthetic: {count: 4097}}",
-     ":2:28: items.synthetic.count is \"4097\"; expected a whole number from 1 to 4096"},
+     ":2:28: items.synthetic.count is \"0\"; expected a whole number from 1 to 131072"},
+    {ITEMS, "items: {synthetic: {count: 131073}}",
+     ":2:28: items.synthetic.count is \"131073\"; expected a whole number from 1 to 131072"},
     {ITEMS, "items: {synthetic: {count: 2, variance: -1}}",
      ":2:41: items.synthetic.variance is \"-1\"; expected a number from 0 to 1000000000000"},
     {ITEMS, "items: {synthetic: {count: 2, rewards: beta, spread: 0}}",
@@ -383,7 +434,7 @@ static const struct {
      ":2:17: items.ladder gives item 4 the mean -0.1; expected none below 0"},
     {ITEMS, "items: {ladder: {count: 1, mean: 1, distance: 0}, spread: 1}",
      ":2:51: unknown key \"spread\" in items; expected ladder"},
-    {ITEMS, "items: {list: []}", ":2:15: items.list has 0 items; expected 1 to 4096"},
+    {ITEMS, "items: {list: []}", ":2:15: items.list has 0 items; expected 1 to 131072"},
     {ITEMS, "items: {list: x}", ":2:15: items.list is \"x\"; expected a list of items"},
     {ITEMS, "items: {list: [x]}", ":2:16: an item is \"x\"; expected a mapping like {name: Roma, mean: 0.7}"},
     {ITEMS, "items: {list: [{name: a}]}", ":2:16: missing items.list.mean; expected a number from 0 to 1"},
@@ -441,7 +492,7 @@ static const struct {
      ":3:41: duplicate worker 7; expected distinct ids"},
     {ITEMS, HIRE "{id: 7, cost: 1, quality: 2}]",
      ":3:37: workers.list.quality is \"2\"; expected a number from 0 to 1"},
-    {ITEMS, HIRE "]", ":3:10: 0 workers; expected 1 to 4096"},
+    {ITEMS, HIRE "]", ":3:10: 0 workers; expected 1 to 131072"},
     {ITEMS, "budget: 5\nworkers: {synthetic: {count: 2, cost_low: 3, cost_high: 2}}",
      ":3:22: workers.synthetic.cost_high is 2; expected at least cost_low, 3"},
     {ITEMS, "budget: 5\nworkers: {source: bus, path: a}", ":3:19: workers.source is \"bus\"; expected taxi"},
@@ -460,7 +511,8 @@ static const struct {
      ":5:18: an end of graph.edges is \"0\"; expected the place of an item, from 1"},
     {LIMITS, "gold: Roma", ":5:7: gold is \"Roma\"; expected a mapping of keys and values"},
     {LIMITS, "gold: {items: {Roma: 1}}", ":5:7: missing gold.tolerance; expected a number from 0 to 0.999999"},
-    {LIMITS, "gold: {tolerance: 0.1}", ":5:7: missing gold.items; expected items with their known scores"},
+    {LIMITS, "gold: {tolerance: 0.1}",
+     ":5:7: missing gold.items; expected items with their known scores, like {Aurora: 0.9}"},
     {LIMITS, "gold: {tolerance: 0.1, items: {}}", ":5:31: gold.items has 0 items; expected 1 to 256"},
     {LIMITS, "gold: {tolerance: 0.1, items: [Roma]}",
      ":5:31: gold.items is a list; expected items with their known scores, like {Aurora: 0.9}"},
@@ -487,6 +539,25 @@ static void check_refused(int other, const char *with, const char *message) {
   assert_memory_equal(&file, &before, sizeof(file));
 }
 
+/* A name of 255 bytes whose last character has two, and one of 256. */
+static void names_of_items_have_255_bytes(void **state) {
+  char name[256] = "", text[1024];
+  memset(name, 'n', 253);
+  memcpy(name + 253, "\xc3\xa9", 3);
+  struct cv_campaign_file file;
+  (void)snprintf(text, sizeof(text),
+                 "campaign: long\nitems: {list: [{name: a, mean: .5}, {name: \"%s\", mean: 1}]}\n%s\n%s\n%s\n", name,
+                 good[POLICY], good[PRIVACY], good[LIMITS]);
+  load(text, &file);
+  assert_name(&file.items, 1, name);
+  cv_campaign_fini(&file);
+  (void)snprintf(text, sizeof(text), "items: {list: [{name: \"x%s\", mean: 1}]}", name);
+  check_refused(
+      ITEMS, text,
+      ":2:23: items.list.name is \"xnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn...\"; expected a name of 1 to 255 "
+      "bytes");
+}
+
 static void a_bad_campaign_is_one_clear_line(void **state) {
   for (size_t i = 0; i < CV_COUNT(bad); i++) {
     check_refused((int)bad[i].line, bad[i].text, bad[i].message);
@@ -496,7 +567,7 @@ static void a_bad_campaign_is_one_clear_line(void **state) {
 /* The message lists every reward model of the table, or the similar one. */
 static void an_unknown_reward_model_is_reported_with_the_known_ones(void **state) {
 #define WORD(file, kind, word, ...) word,
-  static const char *const words[] = {CV_REWARD_LAWS(WORD)};
+  static const char *const words[] = {CV_REWARD_LAWS(WORD) CV_REWARDS_PAIRS_WORD};
   char message[512] = ":2:40: unknown reward model \"gauss\"; expected one of bernoulli";
   for (size_t i = 1; i < CV_COUNT(words); i++) {
     size_t used = strlen(message);
@@ -511,6 +582,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_csv_campaign),
       cmocka_unit_test(a_csv_campaign_in_full),
+      cmocka_unit_test(other_data_files_in_full),
       cmocka_unit_test(a_privatizer_may_have_a_list_for_the_arms),
       cmocka_unit_test(a_synthetic_campaign),
       cmocka_unit_test(a_campaign_of_given_items),
@@ -522,6 +594,7 @@ int main(void) {
       cmocka_unit_test(the_campaigns_that_come_along_are_good),
       cmocka_unit_test(workers_have_an_id_a_cost_and_a_quality),
       cmocka_unit_test(a_bad_campaign_is_one_clear_line),
+      cmocka_unit_test(names_of_items_have_255_bytes),
       cmocka_unit_test(an_unknown_reward_model_is_reported_with_the_known_ones),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);

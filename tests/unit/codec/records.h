@@ -27,11 +27,13 @@ static inline void random_spec(struct cv_rng *rng, struct cv_spec *ret) {
                           .idle_ms = random_u64(rng)};
   random_name(rng, ret->name, sizeof(ret->name));
   if (ret->arms > 0 && cv_rng_below(rng, 2) == 0) {
-    ret->names = calloc(ret->arms, sizeof(*ret->names));
-    assert_non_null(ret->names);
+    struct cv_names names = {0};
+    char text[CV_ITEM_BYTES];
     for (uint32_t i = 0; i < ret->arms; i++) {
-      random_name(rng, ret->names[i].text, sizeof(ret->names[i].text));
+      random_name(rng, text, sizeof(text));
+      cv_names_add(&names, text);
     }
+    assert_int_equal(cv_names_take(&names, &ret->names), CV_OK);
   }
   if (ret->arms > 0 && cv_rng_below(rng, 2) == 0) {
     ret->budget_micro = random_u64(rng);
@@ -91,7 +93,7 @@ static inline void assert_spec_bounded(const struct cv_spec *spec) {
   assert_true(text_is_bounded(spec->name, CV_NAME_BYTES));
   assert_in_range(spec->arms, 0, CV_ARMS_MAX);
   for (uint32_t i = 0; spec->names != NULL && i < spec->arms; i++) {
-    assert_true(text_is_bounded(spec->names[i].text, CV_NAME_BYTES));
+    assert_true(text_is_bounded(spec->names[i], CV_ITEM_BYTES));
   }
   assert_in_range(spec->edges, 0, CV_EDGES_MAX);
   assert_true((spec->edge != NULL) == (spec->edges > 0));

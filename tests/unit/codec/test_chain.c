@@ -46,17 +46,25 @@ static void plans_chain(void **state) {
   struct cv_digest hash = {0};
   static struct cv_want want[CV_ARMS_MAX] = {{.arm = 0, .tokens = 6000}, {.arm = 19, .tokens = 6000}};
   struct cv_plan plan = {.number = 1, .wants = 2, .want = want};
-  cv_chain_plan(&hash, &plan, cv_sha256);
+  assert_int_equal(cv_chain_plan(&hash, &plan, cv_sha256), CV_OK);
   assert_hash(&hash, "71f9bca67cd016bfb32e0ac608f84a32b10f8718d201c68ee60d59ad73639bce");
   plan = (struct cv_plan){.number = 2};
-  cv_chain_plan(&hash, &plan, cv_sha256);
+  assert_int_equal(cv_chain_plan(&hash, &plan, cv_sha256), CV_OK);
   assert_hash(&hash, "c1652ca2a92aeb4492c7dd9e3ace21653822419211484b7f4a4a23819469bda9");
   for (uint32_t i = 0; i < CV_ARMS_MAX; i++) {
     want[i] = (struct cv_want){.arm = i, .tokens = i + 1};
   }
   plan = (struct cv_plan){.number = 3, .wants = CV_ARMS_MAX, .want = want};
-  cv_chain_plan(&hash, &plan, cv_sha256);
-  assert_hash(&hash, "b19cc145f66eb4ae5f176581f6424f119d4c18f558cb04ea44264821f2fc65ff");
+  assert_int_equal(cv_chain_plan(&hash, &plan, cv_sha256), CV_OK);
+  assert_hash(&hash, "51bb54c149e0e64a8fa55de5d96bc2071f243476805ba038b9dc802416956eae");
+}
+
+static void opponents_count_where_there_are_any(void **state) {
+  struct cv_digest hash = {0};
+  struct cv_want want[] = {{.arm = 0, .tokens = 6000}, {.arm = 19, .tokens = 6000, .opponent = 5}};
+  const struct cv_plan plan = {.number = 1, .wants = 2, .want = want};
+  assert_int_equal(cv_chain_plan(&hash, &plan, cv_sha256), CV_OK);
+  assert_hash(&hash, "a730c46c5de5908c315fe0f76d43022ce849d9631b2ed2e60358f41cd9f62f58");
 }
 
 static void unused_groups_do_not_count(void **state) {
@@ -72,6 +80,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(releases_chain),
       cmocka_unit_test(plans_chain),
+      cmocka_unit_test(opponents_count_where_there_are_any),
       cmocka_unit_test(unused_groups_do_not_count),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -293,7 +293,7 @@ static void hostile_bytes_pass_no_bound(void **state) {
 }
 
 static void large_frames_stay_in_the_arena(void **state) {
-  attack_with_length(try_bytes);
+  attack_with_length(try_bytes, CV_FRAME_BYTES);
   for (uint32_t field = ARRIVES; field <= DONES; field++) {
     attack_with_empties(try_bytes, 0, field);
   }

@@ -240,7 +240,7 @@ static void random_frames_arrive_and_encode_again_to_the_same(void **state) {
 
 /* Small, with one of everything: each of its bytes is tried with every value. */
 static void hostile_bytes_pass_no_bound(void **state) {
-  struct cv_label names[2] = {{"Roma"}, {"Golden Wok"}};
+  const char *names[2] = {"Roma", "Golden Wok"};
   struct cv_want want[2] = {{.arm = 0, .tokens = 6000}, {.arm = 1, .tokens = 300}};
   struct cv_standing standing = {.arm = 1, .rank_class = 1, .tokens = 6000, .mean = 0.5, .radius = 0.25};
   struct cv_rank_open open = {.spec = {.name = "demo", .arms = 2, .names = names, .tokens = 100, .idle_ms = 30000},
@@ -288,7 +288,7 @@ static void hostile_bytes_pass_no_bound(void **state) {
 }
 
 static void large_frames_stay_in_the_arena(void **state) {
-  attack_with_length(try_bytes);
+  attack_with_length(try_bytes, CV_LARGE_FRAME_BYTES);
   for (uint32_t field = OPENS; field <= RESULTS; field++) {
     attack_with_empties(try_bytes, 0, field);
   }

@@ -14,8 +14,8 @@
 
 enum { ARMS = 5, LINES_MAX = 300, LINE_BYTES = 2048 };
 
-static const struct cv_label names[ARMS] = {
-    {"Roma"}, {"Zum Goldenen Löwen am Markt"}, {"Golden Wok"}, {"Bistro"}, {"Station Buffet"}};
+static const char *const names[ARMS] = {"Roma", "Zum Goldenen Löwen am Markt", "Golden Wok", "Bistro",
+                                        "Station Buffet"};
 
 static const struct cv_standing standings[ARMS] = {
     {.arm = 0, .rank_class = 1, .tokens = 192000, .mean = 0.638, .radius = 0.011},

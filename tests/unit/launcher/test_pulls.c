@@ -18,7 +18,7 @@
 
 enum { ARMS = 3 };
 
-static const struct cv_label names[ARMS] = {{"Ann"}, {"Bo"}, {"Cy"}};
+static const char *const names[ARMS] = {"Ann", "Bo", "Cy"};
 static const double means[ARMS] = {.5, .9, .2};
 
 static void make(struct cv_outcome *outcome, enum cv_policy_kind kind, struct cv_spec *spec) {

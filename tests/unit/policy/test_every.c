@@ -52,6 +52,7 @@ static void compare_steps(const struct cv_policy_step *a, const struct cv_policy
   for (size_t i = 0; i < a->wants; i++) {
     assert_int_equal(a->want[i].arm, b->want[i].arm);
     assert_int_equal(a->want[i].tokens, b->want[i].tokens);
+    assert_int_equal(a->want[i].opponent, b->want[i].opponent);
   }
   for (size_t i = 0; i < a->decisions; i++) {
     const struct cv_decision *x = &a->decision[i], *y = &b->decision[i];
@@ -80,6 +81,7 @@ static void check_plan(const struct pair *pair) {
   for (size_t i = 0; i < step->wants; i++) {
     assert_in_range(step->want[i].arm, pair->exhausted, ARMS - 1);
     assert_false(named[step->want[i].arm]);
+    assert_true(cv_want_opponent_fits(&step->want[i], pair->play.spec.pairs, ARMS));
     named[step->want[i].arm] = true;
     asked += step->want[i].tokens;
     assert_true(step->want[i].tokens > 0 || pair->play.spec.edges > 0);

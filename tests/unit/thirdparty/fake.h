@@ -187,7 +187,7 @@ static inline struct cv_position world_position(const struct world *w) {
     cv_chain_release(&position.releases_hash, &w->release[i], cv_sha256);
   }
   for (uint64_t i = 0; i < w->plans; i++) {
-    cv_chain_plan(&position.plans_hash, &w->plan[i], cv_sha256);
+    assert_int_equal(cv_chain_plan(&position.plans_hash, &w->plan[i], cv_sha256), CV_OK);
   }
   return position;
 }

@@ -58,7 +58,7 @@ static void hire(struct world *w) {
 static const struct kind ranking = {2, 6, rank}, graph = {2, 6, see_neighbours}, recruitment = {3, 8, hire};
 
 static struct world *make(const struct kind *kind) {
-  static struct cv_label names[FAKE_ARMS] = {{"a"}, {"b"}, {"c"}, {"d"}, {"e"}, {"f"}};
+  static const char *names[FAKE_ARMS] = {"a", "b", "c", "d", "e", "f"};
   folder_make(&folder);
   struct world *w = world_new(folder_file(&folder, "thirdparty.db"));
   world_spec(w, "hold", 0.45);

@@ -145,10 +145,7 @@ static void tables_can_be_read_by_a_person(void **state) {
 
 static void names_are_shown_when_they_are_shared(void **state) {
   struct world *w = world_new(path);
-  struct cv_label names[FAKE_ARMS];
-  for (int i = 0; i < FAKE_ARMS; i++) {
-    (void)snprintf(names[i].text, sizeof(names[i].text), "item %c", 'a' + i);
-  }
+  const char *names[FAKE_ARMS] = {"item a", "item b", "item c", "item d", "item e", "item f"};
   w->spec.names = names;
   world_connect(w);
   world_run(w);

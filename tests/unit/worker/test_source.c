@@ -72,8 +72,8 @@ static void test_given_items(void **state) {
   load(&fixture, "{list: [{name: Roma, mean: 0.7}, {name: Bari, mean: 0.2}], rewards: bernoulli}", "");
   struct cv_score_source source = make(&fixture, 1);
   assert_int_equal(source.items, 2);
-  assert_string_equal(source.name[0].text, "Roma");
-  assert_string_equal(source.name[1].text, "Bari");
+  assert_string_equal(source.name[0], "Roma");
+  assert_string_equal(source.name[1], "Bari");
   assert_near(cv_quality_truth(source.quality, 0), 0.7, 1e-12);
   assert_near(cv_quality_truth(source.quality, 1), 0.2, 1e-12);
   cv_score_source_fini(&source);
@@ -93,7 +93,7 @@ static void test_synthetic_items_follow_the_seed(void **state) {
     assert_true(cv_quality_truth(a.quality, i) == mean[i]);
     assert_true(cv_quality_truth(b.quality, i) == mean[i]);
     differ += cv_quality_truth(c.quality, i) != mean[i];
-    assert_true(a.name[i].text[0] != '\0');
+    assert_true(a.name[i][0] != '\0');
     for (uint64_t place = 0; place < 20; place++) {
       int64_t one = -1, other = -2;
       assert_int_equal(cv_quality_score(a.quality, i, place, &one), CV_OK);
@@ -115,8 +115,8 @@ static void test_rows_of_a_file(void **state) {
   struct cv_score_source source = make(&fixture, 1);
   int64_t score, sum = 0;
   assert_int_equal(source.items, 2);
-  assert_string_equal(source.name[0].text, "a");
-  assert_string_equal(source.name[1].text, "b");
+  assert_string_equal(source.name[0], "a");
+  assert_string_equal(source.name[1], "b");
   for (uint64_t place = 0; place < 4; place++) {
     assert_int_equal(cv_quality_score(source.quality, 0, place, &score), CV_OK);
     sum += score;
@@ -166,7 +166,7 @@ static void test_given_workers(void **state) {
   assert_int_equal(source.worker[1], 4);
   assert_int_equal(source.cost_micro[0], 2500000);
   assert_near(cv_quality_truth(source.quality, 0), .7, 1e-12);
-  assert_string_equal(source.name[1].text, "worker 4");
+  assert_string_equal(source.name[1], "worker 4");
   cv_score_source_fini(&source);
   unload(&fixture);
 }
@@ -203,7 +203,7 @@ static void test_drivers_cost_what_they_drive(void **state) {
   static const char *const names[] = {"b", "c", "a"};
   static const uint64_t costs[] = {6000000, 7500000, 6000000};
   for (uint32_t i = 0; i < 3; i++) {
-    assert_string_equal(source.name[i].text, names[i]);
+    assert_string_equal(source.name[i], names[i]);
     assert_int_equal(source.cost_micro[i], costs[i]);
     assert_int_equal(source.worker[i], i + 1);
   }
@@ -221,7 +221,7 @@ static void test_drivers_cost_what_they_drive(void **state) {
                    "taxi_id,trip_miles,pickup_community_area\nc,1,8\nc,1,8\nb,2,8\nb,3,\nc,0,8\na,,8\n");
   source = make(&fixture, 1);
   assert_int_equal(source.items, 1);
-  assert_string_equal(source.name[0].text, "b"); /* anywhere: two trips with miles, as c, and first in order */
+  assert_string_equal(source.name[0], "b"); /* anywhere: two trips with miles, as c, and first in order */
   cv_score_source_fini(&source);
   unload(&fixture);
 }
@@ -284,8 +284,8 @@ static void test_long_ids_are_told_apart(void **state) {
   assert_int_equal(source.cost_micro[0], 2000000);
   assert_int_equal(source.cost_micro[1], 2000000);
   assert_int_equal(source.cost_micro[2], 5000000);
-  assert_int_equal(strlen(source.name[0].text), 63);
-  assert_int_equal(strlen(source.name[2].text), 62); /* a cut at the limit would have split the last character */
+  assert_int_equal(strlen(source.name[0]), 63);
+  assert_int_equal(strlen(source.name[2]), 62); /* a cut at the limit would have split the last character */
   cv_score_source_fini(&source);
   unload(&fixture);
 }

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* crowdveil profiles: the brokers that --profile can name. */
+#include "common/config/profile.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "deploy/launcher/command.h"
+#include "deploy/launcher/json.h"
+
+struct settings {
+  bool json;
+};
+
+static const struct cv_config_rule rules[] = {
+    CV_JSON_RULE(offsetof(struct settings, json)),
+};
+
+static const struct cv_config_table table = {
+    .program = "crowdveil profiles",
+    .about = "lists the brokers that --profile can name, from crowdveil/profiles.yaml in $XDG_CONFIG_HOME or ~/.config",
+    .rules = rules,
+    .count = CV_COUNT(rules),
+};
+
+static const char *value_of(struct cv_profiles *profiles, const yaml_node_t *profile, const char *key) {
+  const yaml_node_t *value = cv_yaml_find(&profiles->yaml, profile, key).value;
+  return value != NULL && value->type == YAML_SCALAR_NODE ? cv_yaml_text(value) : NULL;
+}
+
+static void print(struct cv_profiles *profiles) {
+  for (size_t i = 0; i < cv_yaml_pairs(profiles->profiles); i++) {
+    struct cv_yaml_pair pair = cv_yaml_pair(&profiles->yaml, profiles->profiles, i);
+    const char *name = cv_yaml_text(pair.key), *broker = value_of(profiles, pair.value, "broker"),
+               *called = value_of(profiles, pair.value, "broker_name");
+    bool is_usual = profiles->usual != NULL && strcmp(profiles->usual, name) == 0;
+    (void)printf("%-16s %s%s%s%s\n", name, broker == NULL ? "" : broker, called == NULL ? "" : ", broker ",
+                 called == NULL ? "" : called, is_usual ? " (default)" : "");
+  }
+}
+
+static int print_json(struct cv_profiles *profiles) {
+  json_t *all = json_object();
+  for (size_t i = 0; profiles->exists && i < cv_yaml_pairs(profiles->profiles); i++) {
+    struct cv_yaml_pair pair = cv_yaml_pair(&profiles->yaml, profiles->profiles, i);
+    all = cv_json_set(all, cv_yaml_text(pair.key),
+                      json_pack("{s:s?, s:s?}", "broker", value_of(profiles, pair.value, "broker"), "broker_name",
+                                value_of(profiles, pair.value, "broker_name")));
+  }
+  json_t *object = json_pack("{s:s?, s:s?, s:o}", "file", profiles->exists ? profiles->path : NULL, "default",
+                             profiles->usual, "profiles", all);
+  return cv_launcher_print_json(&table, object, 0);
+}
+
+static int list(const struct settings *settings) {
+  struct cv_profiles profiles;
+  struct cv_why why;
+  if (cv_profiles_open(&profiles, &why) != CV_OK) {
+    return cv_command_fail(&table, 2, "%s", why.text);
+  }
+  int status = 0;
+  if (settings->json) {
+    status = print_json(&profiles);
+  } else if (profiles.exists) {
+    print(&profiles);
+  } else {
+    (void)printf("no profiles: there is no crowdveil/profiles.yaml in $XDG_CONFIG_HOME or ~/.config\n");
+  }
+  cv_profiles_close(&profiles);
+  return status;
+}
+
+int cv_launcher_profiles(int argc, char **argv) {
+  struct settings settings = {0};
+  int status = cv_command_options(&table, argc, argv, 0, 0, NULL, &settings);
+  if (status < 0) {
+    status = list(&settings);
+  }
+  cv_config_fini(&table, &settings);
+  return status;
+}

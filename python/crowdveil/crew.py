@@ -1,0 +1,355 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The workers behind one connection: which of them arrive, what they have given, what waits for an acknowledgement. Pure:
+time is an argument, and the caller sends what `say` adds only after it has stored what `unstored` has.
+"""
+from __future__ import annotations
+
+import heapq
+from collections import Counter, deque
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+from .errors import Error, ProtocolError
+from .model import Choice
+from .privatizer import PICO, Law, law_of
+from .wire import MICRO
+
+CREDIT_MAX = 8192
+NEVER = 1 << 62    # given by a worker that no campaign wants any more
+PROBE_S = 1.0      # between arrivals of one worker, while no known campaign wants any
+LATE_S = 2.0       # for acknowledgements after the end of a campaign
+REST_S = 1.0       # of a worker that declined an assignment
+
+
+class Decline(Exception):
+    """Raised by an answer function: no score for this assignment now; the text is told to the broker."""
+
+
+class UsedUp(Decline):
+    """Raised by an answer function: there will be no further score for this arm."""
+
+
+@dataclass(frozen=True)
+class Accept:
+    """
+    What the owner of the scores permits, whatever the broker asks for. `requesters`, `privatizers` and `mechanisms` are
+    names. `epsilon` is the largest of a campaign, `delta` that of its privatizer. `tokens` is the largest number of
+    scores of one worker over all campaigns; 0: no limit; None: 1 if a privatizer other than none is accepted, else 0.
+    """
+    requesters: Collection[str]
+    privatizers: Collection[str] = ("none",)
+    mechanisms: Collection[str] = ("hybrid",)
+    epsilon: float = 10.0
+    delta: float = 0.0
+    tokens: Optional[int] = None
+
+    def __post_init__(self) -> None:
+        for name in ("requesters", "privatizers", "mechanisms"):
+            if isinstance(getattr(self, name), str):
+                raise Error(f"accept: {name} is a text; expected a list of names")
+
+    @property
+    def limit(self) -> int:
+        if self.tokens is not None:
+            return self.tokens
+        return int(any(name != "none" for name in self.privatizers))
+
+    def check(self, terms: Any) -> Law:
+        """The law of the privatizer to apply; Error says why these terms (crowd.Campaign) are not accepted."""
+        for what, name, names in (("requester", terms.requester, self.requesters),
+                                  ("privatizer", terms.privatizer.name, self.privatizers),
+                                  ("mechanism", terms.mechanism.name, self.mechanisms)):
+            if name not in names:
+                raise Error(f"{what} {name} is not accepted here; expected one of {', '.join(sorted(names))}")
+        if terms.epsilon_micro > self.epsilon * MICRO:
+            raise Error(f"epsilon {terms.epsilon_micro / MICRO:.6f} is not accepted here; expected at most "
+                        f"{self.epsilon:.6f}")
+        law = law_of(Choice.of(terms.privatizer), terms.arms)
+        if law.epsilon_micro is not None and law.epsilon_micro > self.epsilon * MICRO:
+            raise Error(f"the privatizer's epsilon {law.epsilon_micro / MICRO:.6f} is not accepted here; expected at "
+                        f"most {self.epsilon:.6f}")
+        if law.delta_pico > self.delta * PICO:
+            raise Error(f"the privatizer's delta {law.delta_pico / PICO:.12g} is not accepted here; expected at most "
+                        f"{self.delta:.12g}")
+        return law
+
+
+@dataclass
+class Counts:
+    """The broker's answers to tokens."""
+    accepted: int = 0
+    duplicates: int = 0
+    expired: int = 0
+    refused: int = 0
+
+
+@dataclass
+class Terms:
+    """A campaign as this side knows it; `law` is None if it was declined."""
+    message: Any
+    law: Optional[Law]
+    told: bool = True  # on this connection
+    done: bool = False
+    given: Counter[int] = field(default_factory=Counter)
+
+
+@dataclass
+class Question:
+    """An assignment that its worker has not answered yet."""
+    worker: int
+    campaign: int
+    ticket: bytes
+    arms: tuple[int, ...]
+    opponent: Optional[int]
+    law: Law
+
+
+class Crew:
+    """`answers_pairs`: whether the answer function can compare two items; `given`: what is known of earlier runs."""
+
+    def __init__(self, workers: Sequence[int], accept: Accept, campaign: str, credit: int = 64,
+                 answers_pairs: bool = False, given: Mapping[int, int] = {}) -> None:
+        if not workers or not 1 <= credit <= CREDIT_MAX:
+            raise Error(f"{len(workers)} workers, {credit} assignments at once; expected 1 or more, and 1 to "
+                        f"{CREDIT_MAX}")
+        self.workers, self.accept, self.campaign, self.credit = workers, accept, campaign, credit
+        self.answers_pairs = answers_pairs
+        self.known = workers if isinstance(workers, range) else frozenset(workers)
+        self.given, self.unstored = Counter(given), set[int]()
+        self.campaigns: dict[int, Terms] = {}
+        self.next, self.waiting, self.again = 0, set[int](), deque[int]()
+        self.resting: list[tuple[float, int]] = []
+        self.here = set[int]()  # waiting, resting, about to arrive, or without acknowledgement
+        self.questions: dict[bytes, Question] = {}
+        self.pending: dict[bytes, tuple[int, int, tuple[int, ...]]] = {}
+        self.fresh: list[bytes] = []  # tickets of tokens that have not been sent
+        self.declines: list[dict[str, Any]] = []
+        self.counts, self.notes, self.met = Counts(), list[str](), False
+        self.probe, self.probed, self.late = 0, 0.0, 0.0
+
+    # --- the connection
+
+    def join(self) -> None:
+        """Tokens without acknowledgement are sent again with their first values: drawn again, they would tell more."""
+        self.fresh = list(self.pending)
+
+    def leave(self) -> None:
+        self.again.extend(self.waiting)
+        self.again.extend(question.worker for question in self.questions.values())
+        self.waiting.clear()
+        self.questions.clear()
+        self.declines.clear()
+        for terms in self.campaigns.values():
+            terms.told = False
+
+    # --- who may give what
+
+    def _may_give(self, worker: int, scores: int) -> bool:
+        limit, given = self.accept.limit or NEVER, self.given[worker]
+        return given < limit and scores <= limit - given
+
+    def _is_wanted(self, worker: int) -> bool:
+        live = [terms for terms in self.campaigns.values() if terms.law and terms.told and not terms.done]
+        wanted = not live or any(terms.given[worker] < terms.message.tokens_per_worker for terms in live)
+        return wanted and self._may_give(worker, 1)
+
+    def _move_on(self, worker: int) -> None:
+        if self._is_wanted(worker):
+            self.again.append(worker)
+        else:
+            self.here.discard(worker)
+
+    # --- messages of the broker
+
+    def hear(self, envelope: Any, now: float) -> list[Question]:
+        """Takes one envelope; returns what there is to answer, each by `answer` or `decline`."""
+        if envelope.arrives or envelope.tokens or envelope.declines:
+            raise ProtocolError("the broker sent a message that only a worker may send")
+        for message in envelope.campaigns:
+            self._terms(message)
+        for message in envelope.acks:
+            self._ack(message)
+        asked = [question for message in envelope.assigns for question in self._assign(message)]
+        for message in envelope.backoffs:
+            self._unwanted(message)
+        for message in envelope.backoffs:
+            for worker in message.workers:
+                self._send_away(worker, message, now)
+        for message in envelope.dones:
+            terms = self.campaigns.get(message.campaign)
+            if terms is not None and not terms.done:
+                terms.done, self.next, self.late = True, 0, now + LATE_S
+        return asked
+
+    def _terms(self, message: Any) -> None:
+        before = self.campaigns.get(message.id)
+        law = None
+        try:
+            if message.name != self.campaign:
+                raise Error(f'this worker has no scores for the campaign, only for "{self.campaign}"')
+            if getattr(message, "pairs", False) and not self.answers_pairs:
+                raise Error("this worker scores single items; the campaign asks for comparisons")
+            if not message.tokens_per_worker:
+                raise Error("0 tokens per worker; expected 1 or more")
+            law, self.met = self.accept.check(message), True
+        except Error as error:
+            self.declines.append({"campaign": message.id, "why": str(error)})
+            self.notes.append(f'declined campaign "{message.name}": {error}')
+        given = Counter[int]() if before is None else before.given
+        self.campaigns[message.id] = Terms(message, law, done=before is not None and before.done, given=given)
+        if before is None:
+            self.next = 0  # workers that left may be wanted by the new campaign
+
+    def _assign(self, message: Any) -> list[Question]:
+        terms, worker, arms = self.campaigns.get(message.campaign), message.worker, tuple(message.arms)
+        if terms is None or worker not in self.waiting:
+            raise ProtocolError(f"an assignment of campaign {message.campaign} for worker {worker}, without terms or "
+                                "for a worker that is not waiting for one")
+        self.waiting.discard(worker)
+        if terms.law is None or terms.done:
+            self._move_on(worker)
+            return []
+        if terms.given[worker] >= terms.message.tokens_per_worker:
+            raise ProtocolError(f"the broker asks worker {worker} for more than the {terms.message.tokens_per_worker} "
+                                "tokens of the terms")
+        if not arms or max(arms) >= terms.message.arms:
+            raise ProtocolError(f"an assignment of arms {arms}; expected arms below {terms.message.arms}")
+        if message.ticket in self.pending or message.ticket in self.questions:
+            raise ProtocolError("the broker assigned an unacknowledged ticket again")
+        if len(self.pending) + len(self.questions) >= 2 * self.credit:
+            raise ProtocolError(f"the broker made more than {2 * self.credit} assignments at once")
+        if not self._may_give(worker, len(arms)):
+            self.given[worker] = NEVER
+            self.declines.append({"ticket": message.ticket,
+                                  "why": "the assignment asks for more scores than the worker's own limit leaves"})
+            self._move_on(worker)
+            return []
+        opponent = getattr(message, "opponent", 0) - 1
+        question = Question(worker, message.campaign, message.ticket, arms, opponent if opponent >= 0 else None,
+                            terms.law)
+        self.questions[message.ticket] = question
+        return [question]
+
+    def answer(self, question: Question, scores: Sequence[int]) -> None:
+        """The scores of a question's arms, in grid units: privatized once, counted, and sent until acknowledged."""
+        if self.questions.pop(question.ticket, None) is None:
+            return  # the connection on which it was asked has ended
+        values = tuple(question.law.apply(arm, score) for arm, score in zip(question.arms, scores))
+        self.pending[question.ticket] = question.worker, question.campaign, values
+        self.campaigns[question.campaign].given[question.worker] += 1
+        self.given[question.worker] += len(values)
+        self.unstored.add(question.worker)
+        self.fresh.append(question.ticket)
+
+    def decline(self, question: Question, why: str, used_up: bool, now: float) -> None:
+        if self.questions.pop(question.ticket, None) is not None:
+            self.declines.append({"ticket": question.ticket, "why": why[:200], "used_up": used_up})
+            heapq.heappush(self.resting, (now + REST_S, question.worker))
+
+    def _ack(self, message: Any) -> None:
+        if message.ticket not in self.pending:
+            return  # acknowledged before, on an earlier connection
+        worker, campaign, _ = self.pending.pop(message.ticket)
+        given = self.campaigns[campaign].given
+        verdict = message.verdict
+        if verdict == 1:
+            self.counts.accepted += 1
+        elif verdict == 2:
+            self.counts.duplicates += 1
+        elif verdict == 3:  # it filled no place, so it does not count against tokens_per_worker
+            self.counts.expired += 1
+            given[worker] -= given[worker] < NEVER
+        else:  # what is refused once is refused again
+            self.counts.refused += 1
+            given[worker] = NEVER
+            self.notes.append(f"the broker refused a token: {message.why or 'no reason given'}")
+        self._move_on(worker)
+
+    def _unwanted(self, message: Any) -> None:
+        terms = self.campaigns.get(message.campaign)
+        if terms is not None and message.delay_ms == 0:
+            terms.told = True
+            for worker in message.workers:
+                if worker in self.known:
+                    terms.given[worker] = NEVER
+
+    def _send_away(self, worker: int, message: Any, now: float) -> None:
+        if worker not in self.waiting:
+            return
+        self.waiting.discard(worker)
+        if message.delay_ms > 0:
+            heapq.heappush(self.resting, (now + message.delay_ms / 1000, worker))
+        elif message.campaign == 0:
+            self.given[worker] = NEVER
+            self.here.discard(worker)
+        elif message.campaign in self.campaigns:
+            self._move_on(worker)
+        else:
+            self.here.discard(worker)
+
+    # --- messages to the broker
+
+    def _arrivals(self, now: float) -> list[int]:
+        while self.resting and self.resting[0][0] <= now:
+            self._move_on(heapq.heappop(self.resting)[1])
+        arriving: list[int] = []
+        while len(self.waiting) + len(arriving) < 2 * self.credit:
+            if self.again:
+                worker = self.again.popleft()
+            elif self.next < len(self.workers):
+                worker, self.next = self.workers[self.next], self.next + 1
+                if worker in self.here:
+                    continue
+            else:
+                break
+            if self._is_wanted(worker):
+                self.here.add(worker)
+                arriving.append(worker)
+            else:
+                self.here.discard(worker)
+        if not arriving and not self.here and now - self.probed >= PROBE_S:
+            arriving = [worker for worker in self.workers[self.probe:self.probe + 1] if self._may_give(worker, 1)]
+            self.probe = (self.probe + 1) % len(self.workers)
+            self.here.update(arriving)
+        if arriving:
+            self.probed = now
+        return arriving
+
+    def _drop_late(self, now: float) -> None:
+        """A broker acknowledges every token that an ended campaign has counted; the others have expired."""
+        if not self.late or now < self.late:
+            return
+        self.late = 0.0
+        for ticket, (worker, campaign, _) in list(self.pending.items()):
+            if self.campaigns[campaign].done:
+                del self.pending[ticket]
+                self.counts.expired += 1
+                self._move_on(worker)
+
+    def say(self, envelope: Any, now: float) -> None:
+        """Adds what is due."""
+        for values in self.declines:
+            decline = envelope.declines.add()
+            for name, value in values.items():
+                if name in decline.DESCRIPTOR.fields_by_name:
+                    setattr(decline, name, value)
+        self.declines.clear()
+        self._drop_late(now)
+        for ticket in self.fresh:
+            if ticket in self.pending:
+                envelope.tokens.add(ticket=ticket, values=self.pending[ticket][2])
+        self.fresh.clear()
+        arriving = self._arrivals(now)
+        if arriving:
+            envelope.arrives.add(workers=arriving, credit=self.credit)
+            self.waiting.update(arriving)
+
+    def is_done(self, now: float) -> bool:
+        """Whether the campaign has ended, or every worker has given what it may."""
+        ended = self.met and all(terms.done for terms in self.campaigns.values() if terms.law)
+        if ended and (not self.pending or now >= self.late):
+            return True  # LATE_S after the end the rest has expired
+        idle = not self.here and self.next >= len(self.workers)
+        return idle and not any(self._may_give(worker, 1) for worker in self.workers)

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A third-party's campaigns in SQLite: one transaction has a release, the policy's state, decisions and next plan."""
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Union
+
+from .book import Book
+from .errors import Damaged, Error
+from .model import End, Plan, Spec, Want
+from .policy import Policy
+from .schema import schema
+
+VERSION = 1
+TABLES = """
+CREATE TABLE campaign (broker TEXT, id INTEGER, spec BLOB, seed BLOB, state TEXT, releases INTEGER, releases_hash BLOB,
+  accepted INTEGER, plans_hash BLOB, plan INTEGER, open TEXT, done INTEGER, ended INTEGER, closed INTEGER,
+  PRIMARY KEY (broker, id));
+CREATE TABLE release (broker TEXT, campaign INTEGER, number INTEGER, plan INTEGER, arm INTEGER, tokens INTEGER,
+  noisy_sum INTEGER, message BLOB, PRIMARY KEY (broker, campaign, number));
+CREATE TABLE plan (broker TEXT, campaign INTEGER, number INTEGER, wants TEXT, PRIMARY KEY (broker, campaign, number));
+CREATE TABLE decision (broker TEXT, campaign INTEGER, plan INTEGER, release INTEGER, arm INTEGER, rank_class INTEGER,
+  tokens INTEGER, mean REAL, radius REAL);
+"""
+
+
+def open_database(path: Union[str, Path], tables: str, version: int) -> sqlite3.Connection:
+    """A database for this process alone, readable by its user alone; Error if it cannot be used."""
+    made = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600) if not os.path.exists(path) else None
+    if made is not None:
+        os.close(made)
+    db = sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False)
+    try:
+        db.execute("PRAGMA locking_mode = EXCLUSIVE")
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = FULL")
+        found, = db.execute("PRAGMA user_version").fetchone()
+        if found not in (0, version):
+            raise Error(f"{path}: version {found} of the format; expected {version}")
+        if found == 0:
+            db.executescript(f"BEGIN; {tables} PRAGMA user_version = {version}; COMMIT;")
+        db.execute("BEGIN IMMEDIATE")
+        db.execute("COMMIT")
+    except sqlite3.OperationalError as error:
+        db.close()
+        raise Error(f"{path}: {error}; expected a database that no other process uses") from None
+    except sqlite3.DatabaseError as error:
+        db.close()
+        raise Damaged(f"{path}: {error}; expected a database of this program") from None
+    except Error:
+        db.close()
+        raise
+    return db
+
+
+@contextmanager
+def transaction(db: sqlite3.Connection) -> Iterator[None]:
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        db.execute("ROLLBACK")
+        raise
+    db.execute("COMMIT")
+
+
+class Store:
+    """The database `thirdparty.db` of a state folder, which only its user can read."""
+
+    def __init__(self, folder: Union[str, Path]) -> None:
+        Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.path = Path(folder) / "thirdparty.db"
+        self.db = open_database(self.path, TABLES, VERSION)
+
+    def close(self) -> None:
+        self.db.close()
+
+    def commit(self, changed: list[tuple[str, Book]]) -> None:
+        """Stores what has changed in these (broker's name, book), all of it or nothing."""
+        with transaction(self.db):
+            for broker, book in changed:
+                fresh = book.take_fresh()
+                if fresh is None:
+                    continue
+                key = (broker, book.campaign)
+                self.db.executemany("INSERT INTO release VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [
+                    (*key, each.number, each.plan, each.arm, each.tokens, each.noisy_sum, each.SerializeToString())
+                    for each in fresh.releases])
+                self.db.executemany("INSERT OR REPLACE INTO plan VALUES (?, ?, ?, ?)", [
+                    (*key, plan.number, json.dumps([[want.arm, want.tokens] for want in plan.wants]))
+                    for plan in fresh.plans])
+                self.db.executemany("INSERT INTO decision VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", [
+                    (*key, plan, release, each.arm, each.rank_class, each.tokens, each.mean, each.radius)
+                    for plan, release, each in fresh.decisions])
+                self.db.execute("INSERT OR REPLACE INTO campaign VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (
+                    *key, book.policy.spec.message().SerializeToString(), book.seed, json.dumps(book.policy.dump()),
+                    book.releases, book.releases_hash, book.accepted, book.plans_hash, book.plan.number,
+                    json.dumps(sorted(book.left)), book.done, int(book.end), book.closed))
+
+    def load(self, policy_of: Callable[[Spec, int], Policy]) -> Iterator[tuple[str, Book]]:
+        """(broker's name, book) of each campaign that is not closed."""
+        for broker, campaign, *row in self.db.execute(
+                "SELECT broker, id, spec, seed, state, releases, releases_hash, accepted, plans_hash, plan, open, done,"
+                " ended FROM campaign WHERE NOT closed ORDER BY broker, id").fetchall():
+            try:
+                yield broker, self._book(broker, campaign, row, policy_of)
+            except (ValueError, TypeError, KeyError) as error:
+                raise Damaged(f"{self.path}: campaign {campaign} of broker {broker}: {error}") from error
+
+    def _book(self, broker: str, campaign: int, row: list[Any], policy_of: Callable[[Spec, int], Policy]) -> Book:
+        spec, seed, state, releases, releases_hash, accepted, plans_hash, plan, left, done, ended = row
+        policy = policy_of(Spec.of(schema("base").Spec.FromString(spec)), int.from_bytes(seed, "little"))
+        policy.restore(json.loads(state))
+        book = Book(campaign, policy, seed)
+        book.releases, book.releases_hash = releases, releases_hash
+        book.accepted, book.plans_hash = accepted, plans_hash
+        book.left, book.done, book.end = set(json.loads(left)), bool(done), End(ended)
+        book.classes = [standing.rank_class for standing in sorted(policy.standings(), key=lambda each: each.arm)]
+        if plan:
+            wants, = self.db.execute("SELECT wants FROM plan WHERE broker = ? AND campaign = ? AND number = ?",
+                                     (broker, campaign, plan)).fetchone()
+            book.plan = Plan(plan, tuple(Want(*want) for want in json.loads(wants)))
+        return book
+
+    def closed(self) -> set[tuple[str, int]]:
+        """(broker's name, campaign) of each closed campaign."""
+        return set(self.db.execute("SELECT broker, id FROM campaign WHERE closed"))

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frames (4 bytes of length, big-endian, then one envelope) over mutual TLS 1.3 with ALPN crowdveil/1."""
+from __future__ import annotations
+
+import socket
+import ssl
+import struct
+import warnings
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Optional, TypeVar
+
+from google.protobuf.message import DecodeError
+
+from .errors import Error, Lost, ProtocolError
+from .schema import schema
+
+FRAME_LIMIT = 256 * 1024
+FRAME_S = 30  # a peer's first frame, and the rest of a frame that has begun, must arrive within this time
+ALPN = "crowdveil/1"
+VERSION = 2
+GRID = 1 << 20  # a score of 1
+MICRO = 1_000_000
+Self = TypeVar("Self", bound="Closing")
+# protobuf warns of such bytes and stops at them; decode() sees that it has stopped
+warnings.filterwarnings("ignore", "Unexpected end-group tag", RuntimeWarning)
+
+
+def grid(score: float) -> int:
+    """The nearest grid point of a score, which is cut to 0 .. 1."""
+    if score != score:
+        raise Error("a score is not a number; expected 0 to 1")
+    return int(min(max(score, 0.0), 1.0) * GRID + 0.5)
+
+
+# --- frames and envelopes
+
+
+def frame(payload: bytes) -> bytes:
+    return struct.pack(">I", len(payload)) + payload
+
+
+class Splitter:
+    """Takes bytes in any pieces and returns whole frames."""
+
+    def __init__(self, limit: int = FRAME_LIMIT) -> None:
+        self.limit, self.rest = limit, bytearray()
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """The frames that are complete with these bytes; ProtocolError for a length out of bounds."""
+        self.rest += data
+        while len(self.rest) >= 4:
+            length, = struct.unpack_from(">I", self.rest)
+            if not 1 <= length <= self.limit:
+                raise ProtocolError(f"a frame of {length} bytes; expected 1 to {self.limit}")
+            if len(self.rest) < 4 + length:
+                return
+            payload = bytes(self.rest[4:4 + length])
+            del self.rest[:4 + length]
+            yield payload
+
+
+def decode(name: str, payload: bytes) -> Any:
+    """The envelope of this schema; ProtocolError if the bytes are none, or have no field that is known."""
+    envelope = schema(name).Envelope()
+    try:
+        whole = envelope.MergeFromString(payload) == len(payload)
+    except DecodeError:
+        whole = False
+    if not whole:
+        raise ProtocolError(f"a frame that is no envelope of {name}.proto")
+    if not envelope.ListFields():
+        raise ProtocolError(f"an envelope of {name}.proto without any known field")
+    return envelope
+
+
+def hello(name: str, program: str = "crowdveil-python", version: int = VERSION) -> Any:
+    """The first envelope of a connection."""
+    envelope = schema(name).Envelope()
+    envelope.hello.version = version
+    envelope.hello.program = program
+    return envelope
+
+
+def check_hello(envelope: Any, greeted: bool) -> None:
+    """Checks a received envelope: the first one has a hello of this version, or says why there is none."""
+    if envelope.HasField("hello"):
+        if envelope.hello.version != VERSION:
+            raise ProtocolError(f"the other side speaks version {envelope.hello.version}; expected {VERSION}")
+    elif not greeted and not envelope.HasField("goodbye"):
+        raise ProtocolError("the first message is no hello; expected one")
+
+
+# --- TLS
+
+
+@dataclass(frozen=True)
+class Tls:
+    """Paths of PEM files: the CA's certificate, this party's certificate and key, and the CA's revocation list."""
+    ca: str
+    cert: str
+    key: str
+    crl: Optional[str] = None
+
+
+def _load(tls: ssl.SSLContext, ca: str, cert: Optional[str], key: Optional[str], crl: Optional[str]) -> ssl.SSLContext:
+    tls.minimum_version = ssl.TLSVersion.TLSv1_3
+    tls.load_verify_locations(ca)
+    if crl:
+        tls.load_verify_locations(crl)
+        tls.verify_flags |= ssl.VerifyFlags.VERIFY_CRL_CHECK_LEAF
+    if cert:
+        tls.load_cert_chain(cert, key)
+    return tls
+
+
+def context(ca: str, cert: Optional[str] = None, key: Optional[str] = None, alpn: Optional[str] = ALPN,
+            crl: Optional[str] = None) -> ssl.SSLContext:
+    """For connections that this side makes."""
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    tls.check_hostname = False  # a party is identified by the role in its certificate, not by its host
+    if alpn:
+        tls.set_alpn_protocols([alpn])
+    return _load(tls, ca, cert, key, crl)
+
+
+def server_context(files: Tls) -> ssl.SSLContext:
+    """For a listener, which asks every peer for its certificate."""
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.verify_mode = ssl.CERT_REQUIRED
+    tls.set_alpn_protocols([ALPN])
+    return _load(tls, files.ca, files.cert, files.key, files.crl)
+
+
+def opened(files: Tls, server: bool = False) -> ssl.SSLContext:
+    """The context of these files; Error names the one that cannot be used."""
+    for path in filter(None, (files.ca, files.cert, files.key, files.crl)):
+        try:
+            open(path, "rb").close()
+        except OSError as error:
+            raise Error(f"{path}: {error.strerror}; expected a PEM file") from None
+    try:
+        return server_context(files) if server else context(files.ca, files.cert, files.key, crl=files.crl)
+    except (OSError, ValueError) as error:
+        raise Error(f"{files.cert}, {files.key}, {files.ca}: {error}; expected a certificate, its key and the "
+                    "certificate of its CA") from None
+
+
+def _identity_of(certificate: Any) -> str:
+    names: list[str] = [value for kind, value in (certificate or {}).get("subjectAltName", ()) if kind == "URI"]
+    return names[0] if names else ""
+
+
+def identity(sock: Any) -> str:
+    """`crowdveil:ROLE/NAME` of the other side of a TLS connection."""
+    return _identity_of(sock.getpeercert())
+
+
+def check_peer(sock: Any, role: str, names: Optional[frozenset[str]] = None) -> str:
+    """The name of the other side; ProtocolError unless it has this role, one of these names, and speaks the ALPN."""
+    peer = identity(sock)
+    name = peer.removeprefix(f"crowdveil:{role}/")
+    if name == peer or sock.selected_alpn_protocol() != ALPN:
+        raise ProtocolError(f"the other side is {peer!r}; expected a {role} that speaks {ALPN}")
+    if names is not None and name not in names:
+        raise ProtocolError(f"the other side is the {role} {name}; expected {' or '.join(sorted(names))}")
+    return name
+
+
+def host_and_port(address: str) -> tuple[str, int]:
+    host, colon, port = address.rpartition(":")
+    if not colon or not host or not port.isdecimal() or int(port) > 65535:
+        raise Error(f'"{address}" is no address; expected HOST:PORT')
+    return host.strip("[]"), int(port)
+
+
+class Closing:
+    """Has a connection, or is one: `with` closes it."""
+    connection: Any
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Connection(Closing):
+    """One TLS connection to a party of the given role; raises the exceptions of ssl if the handshake fails."""
+
+    def __init__(self, address: str, tls: ssl.SSLContext, role: str = "broker", timeout: float = 20,
+                 name: Optional[str] = None) -> None:
+        raw = socket.create_connection(host_and_port(address), timeout=timeout)
+        try:
+            self.sock = tls.wrap_socket(raw)
+        except BaseException:
+            raw.close()
+            raise
+        self.splitter, self.queue = Splitter(), list[bytes]()
+        self.peer = identity(self.sock)
+        try:
+            check_peer(self.sock, role, None if name is None else frozenset([name]))
+        except ProtocolError as error:
+            self.close()
+            raise ProtocolError(f"{address}: {error}") from None
+
+    def send(self, payload: bytes) -> None:
+        self.sock.sendall(frame(payload))
+
+    def send_raw(self, data: bytes) -> None:
+        self.sock.sendall(data)
+
+    def receive(self) -> Optional[bytes]:
+        """The next frame, or None at the end."""
+        while not self.queue:
+            data = self.sock.recv(65536)
+            if not data:
+                return None
+            self.queue.extend(self.splitter.feed(data))
+        return self.queue.pop(0)
+
+    def close(self) -> None:
+        with suppress(OSError, ValueError):  # says that this end is meant; the other side's answer is not awaited
+            self.sock.settimeout(0)
+            self.sock.unwrap()
+        self.sock.close()
+
+
+def lost(address: str, error: BaseException) -> Lost:
+    """One line for a connection that failed."""
+    if isinstance(error, TimeoutError):
+        return Lost(f"{address}: no answer in time")
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return Lost(f"{address}: its certificate is not accepted: {error.verify_message}")
+    return Lost(f"{address}: {getattr(error, 'strerror', None) or error}")

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker, or a gateway of a range of workers: it scores what a broker assigns, within what its owner accepts."""
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import random
+import sqlite3
+import ssl
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any, Optional, Union
+
+from .crew import Accept, Counts, Crew, Decline, Question, UsedUp
+from .errors import Error, Lost, ProtocolError
+from .loop import on_signals
+from .schema import schema
+from .store import open_database, transaction
+from .wire import Splitter, Tls, check_hello, check_peer, decode, frame, grid, hello, host_and_port, lost, opened
+
+log = logging.getLogger("crowdveil.worker")
+Score = Union[float, None, Awaitable[Optional[float]]]
+TICK_S = .05
+DIAL_S = .1, 5.0  # the first and the longest pause between connections
+GIVEN = "CREATE TABLE given (worker INTEGER PRIMARY KEY, scores INTEGER NOT NULL);"
+
+
+class Gateway:
+    """
+    Answers for the workers of `workers`, which its certificate must cover. `answer(worker, arm)` is a score from 0 to
+    1, or None (or raises Decline) to decline; it may be a coroutine, of which as many run as `concurrency` permits. A
+    score later than the broker's lease (5 s by default) may find its place given away. With `pairs` it is called as
+    `answer(worker, arm, opponent)` in campaigns of comparisons. `state` is the file that records how much each worker
+    has given; a limit of tokens needs it.
+    """
+
+    def __init__(self, address: str, tls: Tls, workers: Sequence[int], answer: Callable[..., Score], campaign: str,
+                 accept: Accept, state: Union[str, Path, None] = None, broker_name: Optional[str] = None,
+                 concurrency: int = 64, pairs: bool = False) -> None:
+        if accept.limit and state is None:
+            raise Error("accept: a limit of tokens; expected also a state file, in which given tokens are recorded")
+        self.target, self.tls, self.answer = host_and_port(address), opened(tls), answer
+        self.address = address
+        self.broker_names = None if broker_name is None else frozenset([broker_name])
+        self.db = None if state is None else open_database(state, GIVEN, 1)
+        given = dict(self.db.execute("SELECT worker, scores FROM given").fetchall()) if self.db else {}
+        self.crew = Crew(workers, accept, campaign, concurrency, pairs, given)
+        self.failed: Optional[BaseException] = None
+        self._over: Optional[asyncio.Event] = None
+        self._tasks = set[asyncio.Task[None]]()
+        self._wake = asyncio.Event()
+
+    # --- its life
+
+    def run(self, until_done: bool = True) -> Counts:
+        """Works until the campaign has ended or all have given (or, without `until_done`, for ever), or until SIGTERM
+        or SIGINT. An exception of the answer function ends it, too."""
+        return asyncio.run(self.serve(until_done))
+
+    def stop(self) -> None:
+        """Ends `serve`; from its own event loop."""
+        if self._over is not None:
+            self._over.set()
+
+    async def serve(self, until_done: bool = True) -> Counts:
+        """As `run`, in a program that has an event loop."""
+        self._over, self._wake = asyncio.Event(), asyncio.Event()
+        on_signals(self.stop)
+        work = asyncio.ensure_future(self._work(until_done))
+        over = asyncio.ensure_future(self._over.wait())
+        try:
+            await asyncio.wait([work, over], return_when=asyncio.FIRST_COMPLETED)
+            if work.done():
+                work.result()
+        finally:
+            for task in (work, over, *self._tasks):
+                task.cancel()
+            await asyncio.gather(work, over, *self._tasks, return_exceptions=True)
+            if self.db is not None:
+                self.db.close()
+        if self.failed is not None:
+            raise self.failed
+        return self.crew.counts
+
+    async def _work(self, until_done: bool) -> None:
+        pause, said = DIAL_S[0], ""
+        while True:
+            try:
+                reader, writer = await asyncio.open_connection(*self.target, ssl=self.tls)
+                try:
+                    check_peer(writer.get_extra_info("ssl_object"), "broker", self.broker_names)
+                    log.info("connected to %s", self.address)
+                    pause, said = DIAL_S[0], ""
+                    if await self._talk(reader, writer, until_done):
+                        return
+                finally:
+                    writer.close()
+                    self.crew.leave()
+            except (OSError, ssl.SSLError, ProtocolError) as error:
+                text = str(error if isinstance(error, Error) else lost(self.address, error))
+                if text != said:
+                    log.warning("%s", text)
+                said = text
+            await asyncio.sleep(pause * random.uniform(.5, 1))
+            pause = min(2 * pause, DIAL_S[1])
+
+    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, until_done: bool) -> bool:
+        """One connection; True once the work is done."""
+        splitter, greeted = Splitter(), False
+        writer.write(frame(hello("crowd").SerializeToString()))
+        self.crew.join()
+        self._speak(writer)
+        reading: Optional[asyncio.Future[bytes]] = None
+        try:
+            while not (until_done and self.crew.is_done(time.monotonic())):
+                reading = reading or asyncio.ensure_future(reader.read(65536))
+                woken = asyncio.ensure_future(self._wake.wait())
+                events: list[asyncio.Future[Any]] = [reading, woken]
+                await asyncio.wait(events, timeout=TICK_S, return_when=asyncio.FIRST_COMPLETED)
+                woken.cancel()
+                self._wake.clear()
+                if reading.done():
+                    data, reading = reading.result(), None
+                    if not data:
+                        raise Lost(f"{self.address}: the broker closed the connection")
+                    for payload in splitter.feed(data):
+                        self._hear(payload, greeted)
+                        greeted = True
+                self._speak(writer)
+                await writer.drain()
+        finally:
+            if reading is not None:
+                reading.cancel()
+        return True
+
+    def _hear(self, payload: bytes, greeted: bool) -> None:
+        envelope = decode("crowd", payload)
+        check_hello(envelope, greeted)
+        if envelope.HasField("goodbye"):
+            raise Lost(f"{self.address}: the broker says goodbye: {envelope.goodbye.why}")
+        for question in self.crew.hear(envelope, time.monotonic()):
+            self._ask(question)
+
+    def _speak(self, writer: asyncio.StreamWriter) -> None:
+        """Stores what the workers have given, then sends it."""
+        envelope = schema("crowd").Envelope()
+        self.crew.say(envelope, time.monotonic())
+        if self.crew.unstored and self.db is not None:
+            with transaction(self.db):
+                self.db.executemany("INSERT OR REPLACE INTO given VALUES (?, ?)",
+                                    [(worker, self.crew.given[worker]) for worker in self.crew.unstored])
+        self.crew.unstored.clear()
+        for note in self.crew.notes:
+            log.warning("%s", note)
+        self.crew.notes.clear()
+        if envelope.ListFields():
+            writer.write(frame(envelope.SerializeToString()))
+
+    # --- answers
+
+    def _call(self, question: Question, arm: int) -> Score:
+        if question.opponent is None:
+            return self.answer(question.worker, arm)
+        return self.answer(question.worker, arm, question.opponent)
+
+    def _ask(self, question: Question) -> None:
+        """Answers at once, or starts a task if the function is a coroutine."""
+        try:
+            scores = [self._call(question, arm) for arm in question.arms]
+        except Decline as declined:
+            self.crew.decline(question, str(declined), isinstance(declined, UsedUp), time.monotonic())
+            return
+        if not any(inspect.isawaitable(score) for score in scores):
+            self._take(question, scores)
+            return
+        task = asyncio.ensure_future(self._later(question, scores))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _later(self, question: Question, scores: Sequence[Any]) -> None:
+        try:
+            self._take(question, [await score if inspect.isawaitable(score) else score for score in scores])
+        except Decline as declined:
+            self.crew.decline(question, str(declined), isinstance(declined, UsedUp), time.monotonic())
+        except Exception as error:
+            self.failed = self.failed or error
+            self.stop()
+        self._wake.set()
+
+    def _take(self, question: Question, scores: Sequence[Any]) -> None:
+        if any(score is None for score in scores):
+            self.crew.decline(question, "no score for this item", False, time.monotonic())
+        else:
+            self.crew.answer(question, [grid(score) for score in scores])
+
+
+class Worker(Gateway):
+    """One worker with its own certificate: `answer(arm)` is its score, and in comparisons `answer(arm, opponent)`."""
+
+    def __init__(self, address: str, tls: Tls, worker: int, answer: Callable[..., Score], campaign: str, accept: Accept,
+                 state: Union[str, Path, None] = None, broker_name: Optional[str] = None, pairs: bool = False) -> None:
+        super().__init__(address, tls, [worker], lambda _, *arms: answer(*arms), campaign, accept, state, broker_name,
+                         concurrency=1, pairs=pairs)

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Python package behind, before and beside the real programs."""
+import asyncio
+import os
+import sqlite3
+
+import pytest
+
+from crowdveil import Accept, End, Gateway, Requester, Spec, Worker
+from harness.campaign import NOISE
+from harness.daemon import PYTHON, ROOT
+
+MEANS = [.2, .8, .5, .81, .35]
+
+
+@pytest.fixture
+def campaign_file(tmp_path):
+    items = ", ".join(f"{{name: i{arm}, mean: {mean}}}" for arm, mean in enumerate(MEANS))
+    path = tmp_path / "campaign.yaml"
+    path.write_text(f"campaign: test\nitems: {{list: [{items}]}}\npolicy: {{name: ppar}}\nprivacy: {{epsilon: 1}}\n")
+    return path
+
+
+class Bayes:
+    """python/examples/bayes.py as the third-party of a deployment, at one address."""
+
+    def __init__(self, deployment):
+        self.deployment, self.files = deployment, deployment.pki.issue("thirdparty/ranker")
+        self.state, self.address = deployment.folder / "bayes", "127.0.0.1:0"
+        self.start()
+
+    def start(self):
+        self.daemon = self.deployment.launch("bayes", [
+            PYTHON, ROOT / "python/examples/bayes.py", "--listen", self.address, "--state", self.state, "--tls",
+            self.files.ca, self.files.cert, self.files.key], env=dict(os.environ, PYTHONPATH=str(ROOT / "python")))
+        self.address = self.daemon.address
+
+    def rows(self, query):
+        with sqlite3.connect(self.state / "thirdparty.db") as db:
+            return db.execute(query).fetchall()
+
+
+@pytest.mark.quick
+def test_a_policy_in_python_ranks_behind_the_real_broker_although_it_is_killed(deployment, campaign_file):
+    bayes = Bayes(deployment)
+    deployment.start_broker({"thirdparty": bayes.address, **NOISE})
+    with Requester(deployment.broker.address, deployment.pki.issue("requester/alice"), "main", timeout=60) as requester:
+        campaign = requester.submit(Spec("test", len(MEANS), policy=("bayes", {"alpha": .06, "tokens": 100}))).campaign
+        deployment.start_worker("gateway/1-200000", campaign_file, {"arrival_rate": 2000})
+        killed = 0
+        for seen in requester.watch(campaign):
+            if not seen_end(seen) and seen.releases >= 5 * (killed + 1) and killed < 3:
+                bayes.daemon.kill()
+                killed += 1
+                bayes.start()
+        export = requester.export(campaign)
+    assert killed == 3 and seen.end == End.COMPLETE
+    assert [standing.rank_class for standing in seen.standings] == [4, 1, 2, 1, 3]
+    assert bayes.daemon.stop() == 0
+    assert bayes.rows("SELECT number, arm, tokens, noisy_sum FROM release ORDER BY number") == [
+        (release.number, release.arm, release.tokens, release.noisy_sum) for release in export.releases]
+    assert bayes.rows("SELECT max(number) FROM plan") == [(len(export.plans),)]
+    assert {(arm, level) for arm, level in bayes.rows("SELECT arm, rank_class FROM decision")} >= {(0, 4), (1, 1)}
+    assert bayes.rows("SELECT closed, ended FROM campaign") == [(1, End.COMPLETE)]
+
+
+def seen_end(seen):
+    return hasattr(seen, "standings")
+
+
+ACCEPT = Accept(requesters=["alice"], privatizers=["none", "randomized-response", "laplace"], epsilon=5, tokens=0)
+
+
+def ranked(deployment, spec, *crowd):
+    """The result of a campaign with these gateways and workers, which are functions of the broker's address."""
+    with deployment.requester_in_python() as requester:
+        campaign = requester.submit(spec).campaign
+
+        async def work():
+            return await asyncio.gather(*(make(deployment.broker.address).serve() for make in crowd))
+        counts = asyncio.run(asyncio.wait_for(work(), 120))
+        return requester.wait(campaign), counts
+
+
+@pytest.mark.parametrize("privatizer", ["none", ("randomized-response", {"epsilon": 3}), ("laplace", {"epsilon": 3})])
+def test_gateways_and_workers_in_python_answer_the_real_broker(deployment, tmp_path, privatizer):
+    deployment.up()
+    asked = []
+
+    def at_once(worker, arm):
+        asked.append((worker, arm))
+        return [.1, .9, .5][arm]
+
+    async def later(arm):
+        await asyncio.sleep(.001)
+        asked.append((7, arm))
+        return [.1, .9, .5][arm]
+
+    issue = deployment.pki.issue
+    result, counts = ranked(
+        deployment, Spec("test", 3, ("ppar", {"alpha": .2, "tokens_per_round": 600}), privatizer=privatizer),
+        lambda address: Gateway(address, issue("gateway/100-90000"), range(100, 90001), at_once, "test", ACCEPT,
+                                broker_name="main"),
+        lambda address: Worker(address, issue("worker/7"), 7, later, "test", ACCEPT, tmp_path / "given.db"))
+    assert result.end == End.COMPLETE and result.classes == {1: [1], 2: [2], 3: [0]}
+    assert sum(count.accepted + count.duplicates for count in counts) == result.progress.tokens
+    assert len(asked) == len(set(asked)) >= result.progress.tokens, "a worker was asked twice"
+    with sqlite3.connect(tmp_path / "given.db") as db:
+        assert db.execute("SELECT worker, scores FROM given").fetchall() in ([], [(7, 1)])
+
+
+def test_a_worker_gives_no_more_than_its_owner_accepts(deployment, tmp_path):
+    deployment.up()
+    issue, asked = deployment.pki.issue, []
+
+    def answer(worker, arm):
+        asked.append(worker)
+        return .5
+
+    def gateway(address, accept, state=None):
+        return Gateway(address, issue("gateway/1-10"), range(1, 11), answer, "test", accept, state)
+    spec = Spec("test", 2, ("ppar", {"alpha": .1, "tokens_per_round": 1000}), tokens_per_worker=4)
+    with deployment.requester_in_python() as requester:
+        requester.submit(spec)
+        for expected in (20, 0):  # a restart does not forget
+            counts = gateway(deployment.broker.address, Accept(["alice"], tokens=2), tmp_path / "given.db").run()
+            assert counts.accepted == expected
+        assert sorted(asked) == sorted(2 * list(range(1, 11)))
+        with_less = Accept(["alice"], epsilon=.5, tokens=3)
+
+        async def declined():
+            refuses = gateway(deployment.broker.address, with_less, tmp_path / "other.db")
+            task = asyncio.ensure_future(refuses.serve())
+            while not refuses.crew.campaigns:
+                await asyncio.sleep(.01)
+            refuses.stop()
+            await task
+            return refuses.crew
+        crew = asyncio.run(declined())
+    assert len(asked) == 20 and all(terms.law is None for terms in crew.campaigns.values())

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A data file as scores: which items there are, which of their rows count, and the scale. The same file and the same
+ * section `items` give every reader the same items, arms, persons and rows.
+ */
+#ifndef CV_WORKER_DATA_H
+#define CV_WORKER_DATA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "common/base/spec.h"
+#include "common/campaign/items.h"
+#include "worker/quality/persons.h"
+#include "worker/quality/rows.h"
+
+/* The scores that map to 0 and 1. */
+struct cv_data_scale {
+  double low, high;
+  bool is_named; /* by the campaign file; false: the smallest and the largest score of the file */
+};
+
+/* What a reader decided or left out and the campaign file does not say: lines for the requester alone, since they tell
+ * of single rows. Each begins with the file's name. */
+enum { CV_DATA_NOTES_MAX = 8 };
+struct cv_data_notes {
+  uint32_t count;
+  struct cv_why note[CV_DATA_NOTES_MAX];
+};
+
+struct cv_data {
+  uint32_t items;
+  /* Item i is arm i. Sorted by number if every name in the file is a number, else by bytes, so that every reader
+   * numbers the arms alike, in whatever order the rows come. */
+  const char **name;         /* names.h; owned */
+  struct cv_rows rows;       /* an arm's rows in the file's order; 4 bytes a row */
+  struct cv_persons persons; /* with a worker column: another 8 bytes a row */
+  struct cv_data_scale scale;
+  struct cv_data_notes notes;
+};
+
+/* Items that a file may have before `top` and `min_rows` leave some out. */
+enum { CV_DATA_ITEMS_MAX = 1 << 20 };
+
+/*
+ * Reads the file; the caller frees *ret with cv_data_fini(). While reading, another 12 bytes a row, 16 with persons.
+ *
+ * Items with fewer than `least_rows` rows with a score, or none, are left out; of the others the `top` ones with most
+ * rows stay, and among those with equally many the first ones in the order of arms. Rows with the same worker name,
+ * byte by byte, belong to one person; persons have the order of their first rows, and those without a row that counts
+ * are left out. A person's name is 1 to 255 bytes of printable UTF-8 without a blank at either end.
+ *
+ * The errors of cv_feed_open(); CV_ERR_LIMIT also for more than CV_ARMS_MAX items, CV_DATA_ITEMS_MAX items before the
+ * choice, or CV_PERSONS_MAX persons.
+ */
+CV_MUST_USE enum cv_err cv_data_read(const struct cv_items_csv *ask, struct cv_data *ret, struct cv_why *why);
+void cv_data_fini(struct cv_data *data);
+
+#endif

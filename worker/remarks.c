@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/remarks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/text.h"
+
+struct cv_remarks_number cv_remarks_number(double number) {
+  struct cv_remarks_number shown;
+  for (int digits = 1; digits <= 17; digits++) {
+    (void)snprintf(shown.text, sizeof(shown.text), "%.*g", digits, number);
+    double again = strtod(shown.text, NULL);
+    if (!(again < number) && !(again > number)) {
+      break;
+    }
+  }
+  return shown;
+}
+
+/* The next free line, which begins with the file's name; the caller adds to it. */
+static struct cv_why *add(struct cv_data_notes *notes) {
+  CV_REQUIRE(notes->count < CV_DATA_NOTES_MAX);
+  return &notes->note[notes->count++];
+}
+
+static const char *name_of(const struct cv_tally *tally) {
+  const char *slash = strrchr(tally->ask->file, '/');
+  return slash == NULL ? tally->ask->file : slash + 1;
+}
+
+static const char *place_word(const struct cv_tally *tally) {
+  return tally->ask->format == CV_FORMAT_SQLITE ? "row" : "line";
+}
+
+static void say_skipped(const struct cv_tally *tally, struct cv_data_notes *notes) {
+  if (tally->skipped > 0) {
+    cv_why_set(add(notes), "%s: %llu of %llu rows without a score are skipped, the first at %s %llu", name_of(tally),
+               (unsigned long long)tally->skipped, (unsigned long long)(tally->rows + tally->skipped),
+               place_word(tally), (unsigned long long)tally->first_skipped);
+  }
+}
+
+static void say_left_out(const struct cv_tally *tally, struct cv_data_notes *notes) {
+  uint32_t all = HASH_COUNT(tally->items);
+  char rules[100] = "";
+  size_t used = 0;
+  if (tally->kept == all) {
+    return;
+  }
+  if (tally->bare > 0) {
+    used += (size_t)snprintf(rules + used, sizeof(rules) - used, ", %u without a score", tally->bare);
+  }
+  if (tally->ask->least_rows > 0) {
+    used += (size_t)snprintf(rules + used, sizeof(rules) - used, ", min_rows: %llu",
+                             (unsigned long long)tally->ask->least_rows);
+  }
+  if (tally->ask->top > 0) {
+    used += (size_t)snprintf(rules + used, sizeof(rules) - used, ", top: %u", tally->ask->top);
+  }
+  cv_why_set(add(notes), "%s: %u of %u items are left out, and with them %llu of %llu rows (%s)", name_of(tally),
+             all - tally->kept, all, (unsigned long long)(tally->rows - tally->kept_rows),
+             (unsigned long long)tally->rows, used > 2 ? rules + 2 : "");
+}
+
+static void say_persons(const struct cv_tally *tally, uint32_t persons, struct cv_data_notes *notes) {
+  uint32_t all = HASH_COUNT(tally->persons);
+  if (persons < all) {
+    cv_why_set(add(notes), "%s: %u of %u persons are left out, since none of their rows is of an item that stays",
+               name_of(tally), all - persons, all);
+  }
+}
+
+static void say_scale(const struct cv_tally *tally, const struct cv_data_scale *scale, struct cv_data_notes *notes) {
+  struct cv_remarks_number low = cv_remarks_number(scale->low), high = cv_remarks_number(scale->high);
+  struct cv_stretch stretch;
+  if (scale->is_named) {
+    return;
+  }
+  cv_why_set(add(notes), "%s: the scale of %s is the min-max of the file, %s to %s; name it with scale: [%s, %s]",
+             name_of(tally), tally->ask->score_column, low.text, high.text, low.text, high.text);
+  if (cv_extent_is_stretched(&tally->extent, &stretch)) {
+    cv_why_set(add(notes),
+               "%s: %s %llu stretches the scale: its %s is %s, but %.4g %% of the rows lie in %s to %s, %.2g %% of the "
+               "scale; expected that row corrected or left out",
+               name_of(tally), place_word(tally), (unsigned long long)stretch.at, tally->ask->score_column,
+               cv_remarks_number(stretch.value).text, 100 * stretch.rows, cv_remarks_number(stretch.low).text,
+               cv_remarks_number(stretch.high).text, 100 * stretch.range);
+  }
+}
+
+static void say_unused(const struct cv_tally *tally, struct cv_data_notes *notes) {
+  if (tally->unused > 0) {
+    cv_why_set(add(notes), "%s: columns not used: %s", name_of(tally), tally->unused_names);
+  }
+}
+
+void cv_remarks_make(const struct cv_tally *tally, const struct cv_data_scale *scale, uint32_t persons,
+                     struct cv_data_notes *ret) {
+  ret->count = 0;
+  say_scale(tally, scale, ret);
+  say_skipped(tally, ret);
+  say_left_out(tally, ret);
+  say_persons(tally, persons, ret);
+  say_unused(tally, ret);
+}

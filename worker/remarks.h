@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Internal to data.c: what a person should know about a data file before it is used. */
+#ifndef CV_WORKER_REMARKS_H
+#define CV_WORKER_REMARKS_H
+
+#include "worker/data.h"
+#include "worker/tally.h"
+
+/* Writes the lines about a tally whose items have been chosen; `persons` is the number of persons that stay. */
+void cv_remarks_make(const struct cv_tally *tally, const struct cv_data_scale *scale, uint32_t persons,
+                     struct cv_data_notes *ret);
+
+/* A number as text that reads as the same number again, and as short as possible. */
+struct cv_remarks_number {
+  char text[32];
+};
+struct cv_remarks_number cv_remarks_number(double number);
+
+#endif
