@@ -111,8 +111,7 @@ static void exhaust_one(struct pair *pair, uint64_t plan) {
   }
   bool goes_on = cv_policy_exhaust(pair->steady, pair->exhausted);
   assert_int_equal(cv_policy_exhaust(pair->moved, pair->exhausted), goes_on);
-  /* Comparisons do not run out: a file's are drawn with replacement. */
-  assert_int_equal(goes_on, pair->steady->class->kind == CV_POLICY_RANKING && !pair->steady->class->duels);
+  assert_int_equal(goes_on, pair->steady->class->ranking != NULL);
   pair->exhausted += goes_on;
 }
 
