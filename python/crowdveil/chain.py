@@ -13,6 +13,7 @@ def chain_release(before: bytes, release: Any) -> bytes:
     record = struct.pack("<QQIQqI", release.number, release.plan, release.arm, release.tokens, release.noisy_sum,
                          len(release.noise))
     record += b"".join(struct.pack("<dI", group.scale, group.count) for group in release.noise)
+    record += b"\1" * release.last
     return hashlib.sha256(before + record).digest()
 
 

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from client.requester import Refused, spec
+from client.requester import spec
+from crowdveil import Refused
 from harness.commands import crowdveil
 
 ITEMS, ROWS = 20_000, 2
