@@ -11,7 +11,8 @@ from collections import Counter
 import pytest
 
 from client.requester import end_name, spec
-from client.worker import GRID, Session
+from client.worker import Session
+from crowdveil.wire import GRID
 from conftest import ROOT
 from harness.commands import as_requester, crowdveil
 
