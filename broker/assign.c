@@ -18,10 +18,10 @@
 enum { ROOM_LATER_MS = 10000, WISH_LATER_MS = 20 }; /* delays after which a worker turned away comes again */
 static const uint32_t NONE = CV_LEASE_NONE;
 
-/* Whether the arm has a free place and the connection's share of it is not used up. */
+/* Whether the arm has a free place that the connection may have a score for, and its share of it is not used up. */
 static bool has_place(const struct cv_broker *broker, const struct cv_broker_workers *workers,
                       const struct cv_broker_campaign *campaign, const struct cv_dealing *dealing, uint32_t arm) {
-  return cv_arm_free_places(&campaign->arm[arm]) > 0 &&
+  return cv_arm_has_place(&campaign->arm[arm], cv_dealing_below(dealing, arm)) &&
          dealing->held[cv_broker_gold_item_of(&campaign->gold, arm)] <
              cv_broker_workers_places(broker, workers, &campaign->arm[arm]);
 }
@@ -56,7 +56,7 @@ static uint32_t take_place(const struct cv_broker *broker, const struct cv_broke
   uint32_t arm;
   do { /* an arm whose places are all filled has none left and is not picked again */
     arm = pick_arm(broker, workers, campaign, dealing, seat);
-  } while (arm != NONE && !cv_arm_take_place(campaign, arm, ret_position));
+  } while (arm != NONE && !cv_arm_take_place(campaign, arm, cv_dealing_below(dealing, arm), ret_position));
   return arm;
 }
 

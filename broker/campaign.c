@@ -141,6 +141,7 @@ void cv_broker_campaign_free(struct cv_broker_campaign *campaign) {
   cv_neighbours_fini(&campaign->graph);
   cv_shown_fini(&campaign->shown);
   cv_broker_gold_fini(&campaign->gold);
+  cv_declines_fini(&campaign->declines);
   cv_spec_fini(&campaign->spec);
   free(campaign);
 }
@@ -211,7 +212,11 @@ void cv_broker_campaign_progress(const struct cv_broker *broker, const struct cv
       .epsilon_spent_micro = cv_ledger_most(&campaign->ledger),
       .paid_micro = campaign->payroll.paid_micro,
       .budget_micro = campaign->spec.budget_micro,
+      .used_up_arms = campaign->spent_arms,
+      .used_ups = campaign->spent_arms < CV_USED_UP_SHOWN ? campaign->spent_arms : CV_USED_UP_SHOWN,
   };
+  memcpy(progress.used_up, campaign->used_up, sizeof(progress.used_up));
+  cv_declines_tell(&campaign->declines, &progress);
   memcpy(progress.name, campaign->spec.name, sizeof(progress.name));
   if (cv_broker_campaign_awaited(broker, campaign) != NULL) {
     memcpy(progress.waits_for, campaign->thirdparty, sizeof(progress.waits_for));
@@ -237,10 +242,13 @@ void cv_broker_campaign_release(const struct cv_broker_campaign *campaign, size_
       .arm = row->arm,
       .tokens = row->tokens,
       .noisy_sum = row->noisy_sum,
+      .last = row->wanted > 0,
   };
   /* Which noise a release contains follows from the law and its position. So it is not stored, and is the same each
    * time that the release is sent. */
-  cv_mechanism_noise(&campaign->privacy.law, row->nth, &ret->noise);
+  if (row->nth > 0) {
+    cv_mechanism_noise(&campaign->privacy.law, row->nth, &ret->noise);
+  }
 }
 
 enum cv_err cv_broker_campaign_set_standings(struct cv_broker *broker, struct cv_broker_campaign *campaign,

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "broker/chunks.h"
+#include "broker/declines.h"
 #include "broker/gate.h"
 #include "broker/gold.h"
 #include "broker/ledger.h"
@@ -54,10 +55,13 @@ struct cv_arm {
   int64_t sum;                 /* of the open epoch, exact */
   uint32_t *returned;          /* positions to be assigned again; owned */
   uint32_t returned_count;
+  uint32_t returned_low; /* none of them is lower */
   size_t returned_cap;
-  bool listed;  /* among `news` */
-  bool touched; /* filled or sum changed since the last batch */
-  bool changed; /* anything else changed since the last batch */
+  bool is_spent;    /* its last release is made: its data are used up */
+  uint64_t said_ms; /* when a connection first said that it has no more scores of the arm; 0: none did. Not stored */
+  bool listed;      /* among `news` */
+  bool touched;     /* filled or sum changed since the last batch */
+  bool changed;     /* anything else changed since the last batch */
   uint64_t dirty_since;
   uint64_t written; /* while restoring: the commit of the stored image */
 };
@@ -66,7 +70,10 @@ struct cv_arm {
 struct cv_broker_release {
   uint64_t number, plan, tokens;
   int64_t noisy_sum;
-  uint32_t arm, nth; /* nth release of the arm */
+  uint32_t arm, nth; /* nth release of the arm; 0: its data are used up, and it has too few tokens for a release */
+  /* Of the last release of an arm whose data are used up: the tokens that all plans wanted of it, and those that it
+   * gave. Else 0. */
+  uint64_t wanted, given;
 };
 
 /*
@@ -115,6 +122,9 @@ struct cv_broker_campaign {
   struct cv_payroll payroll;
   struct cv_broker_release *release; /* owned */
   size_t releases, releases_cap;
+  uint32_t said_arms;                          /* of which somebody said so */
+  uint32_t spent_arms;                         /* whose data are used up */
+  struct cv_used_up used_up[CV_USED_UP_SHOWN]; /* the first of them */
   struct cv_digest releases_hash;
   struct cv_plan *plan; /* accepted plans, in order; owned */
   uint64_t planned;     /* tokens of all plans but the last */
@@ -129,8 +139,9 @@ struct cv_broker_campaign {
   bool settled; /* ended, and everything of it is stored or in the batch being stored */
   bool fetched; /* read back from the database to answer a request */
   size_t stored_releases, stored_plans;
-  struct cv_buf journal; /* struct cv_entry each */
-  bool progressed;       /* progress that was not yet sent to watchers */
+  struct cv_buf journal;       /* struct cv_entry each */
+  struct cv_declines declines; /* by its workers; not stored */
+  bool progressed;             /* progress that was not yet sent to watchers */
 
   /* state of the third-party's current connection for this campaign */
   struct {

@@ -62,6 +62,10 @@ static void put_release(const struct cv_broker_release *row, struct cv_buf *out)
   cv_buf_put_u32(out, row->nth);
   cv_buf_put_u64(out, row->tokens);
   cv_buf_put_u64(out, (uint64_t)row->noisy_sum);
+  if (row->wanted > 0) { /* an older program refuses such a row, instead of asking for more of the arm */
+    cv_buf_put_u64(out, row->wanted);
+    cv_buf_put_u64(out, row->given);
+  }
 }
 
 static void put_standings(const struct cv_broker_campaign *campaign, struct cv_buf *out) {

@@ -33,8 +33,14 @@ CV_MUST_USE enum cv_err cv_places_convert(struct cv_broker *broker, struct cv_br
 
 /* The number of places of an arm that can be assigned. */
 uint32_t cv_arm_free_places(const struct cv_arm *arm);
-/* Takes a place to assign, skipping filled ones; false if there is none. The position counts from the epoch's start. */
-bool cv_arm_take_place(struct cv_broker_campaign *campaign, uint32_t arm, uint32_t *ret_position);
+/* Whether a place of the arm may be assigned to a connection that has no scores from place `below` of the arm's stream
+ * on. The place may turn out to be filled. */
+bool cv_arm_has_place(struct cv_arm *arm, uint64_t below);
+/* Takes such a place, skipping filled ones; false if there is none. The position counts from
+ * the epoch's start. */
+bool cv_arm_take_place(struct cv_broker_campaign *campaign, uint32_t arm, uint64_t below, uint32_t *ret_position);
+/* Whether a place of the arm's open epoch below `below` is not filled, assigned or not. */
+bool cv_arm_lacks_place(struct cv_broker_campaign *campaign, uint32_t arm, uint64_t below);
 /* Makes the place available again. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_arm_return_place(struct cv_broker_campaign *campaign, uint32_t arm, uint32_t position);
 

@@ -31,6 +31,10 @@ static enum cv_err check_names(const struct cv_broker_campaign *campaign, const 
                            arm, plan->want[i].opponent - 1, campaign->spec.arms)
                  : cv_fail(why, CV_ERR_DENIED, "arm %u has an opponent; expected none: the campaign has no pairs", arm);
     }
+    if (campaign->arm[arm].is_spent) {
+      return cv_fail(why, CV_ERR_DENIED,
+                     "arm %u has no data left; expected only arms whose last release has not been made", arm);
+    }
     if ((seen[arm / 8] >> (arm % 8) & 1) != 0) {
       return cv_fail(why, CV_ERR_DENIED, "arm %u is named twice; expected each arm once", arm);
     }

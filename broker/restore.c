@@ -182,10 +182,18 @@ enum cv_err cv_broker_restore_release(struct cv_broker *broker, uint32_t id, str
   struct cv_broker_release release = {.plan = cv_read_u64(row), .arm = cv_read_u32(row), .nth = cv_read_u32(row)};
   release.tokens = cv_read_u64(row);
   release.noisy_sum = (int64_t)cv_read_u64(row);
-  if (campaign == NULL || !cv_reader_done(row) || release.arm >= campaign->spec.arms || release.nth == 0 ||
-      release.nth > campaign->privacy.law.horizon) {
+  bool is_last = row->at < row->end;
+  if (is_last) {
+    release.wanted = cv_read_u64(row);
+    release.given = cv_read_u64(row);
+  }
+  if (campaign == NULL || !cv_reader_done(row) || release.arm >= campaign->spec.arms ||
+      release.nth > campaign->privacy.law.horizon || (is_last && release.given >= release.wanted)) {
     return CV_ERR_DAMAGED;
   }
+  /* Only the last release of an arm may be empty. */
+  bool is_empty = release.nth == 0;
+  CV_TRY(damaged_unless(!is_empty || (is_last && release.tokens == 0 && release.noisy_sum == 0)));
   release.number = campaign->releases + 1;
   return cv_epoch_add_release(broker, campaign, &release);
 }
@@ -401,7 +409,7 @@ static enum cv_err check_arm(struct cv_broker_campaign *campaign, uint32_t index
 }
 
 /* The arms' images agree with the releases, and every arm of the last plan is either open or released. */
-static enum cv_err check_history(const struct cv_broker_campaign *campaign) {
+static enum cv_err check_history(struct cv_broker_campaign *campaign) {
   uint64_t releases = 0;
   uint32_t *made = calloc(campaign->spec.arms, sizeof(*made));
   bool agree = true;
@@ -410,7 +418,12 @@ static enum cv_err check_history(const struct cv_broker_campaign *campaign) {
   }
   for (size_t i = 0; i < campaign->releases; i++) {
     const struct cv_broker_release *row = &campaign->release[i];
-    agree = agree && row->tokens <= campaign->arm[row->arm].before && row->nth == ++made[row->arm];
+    agree = agree && row->tokens <= campaign->arm[row->arm].before && (row->nth == 0 || row->nth == ++made[row->arm]);
+    if (row->wanted > 0) { /* nothing follows the arm's last release */
+      struct cv_arm *arm = &campaign->arm[row->arm];
+      agree = agree && !arm->is_spent && arm->plan == 0 && row->given == arm->first;
+      arm->is_spent = true;
+    }
     releases += row->plan == campaign->plans;
   }
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
@@ -586,7 +599,7 @@ static void count_totals(struct cv_broker *broker) {
 enum cv_err cv_broker_restore_end(struct cv_broker *broker, uint64_t commit, const struct cv_totals *totals,
                                   uint64_t now_ms, uint64_t wall_ms) {
   broker->commit = commit + 1;
-  broker->now_ms = broker->ticked_ms = now_ms;
+  broker->started_ms = broker->parted_ms = broker->now_ms = broker->ticked_ms = now_ms;
   broker->wall_ms = wall_ms;
   for (struct cv_broker_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
     /* What restoring set is stored already, and time that passed before the start is not idle time. */

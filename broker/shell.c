@@ -98,10 +98,11 @@ static void hold(void *party, void *conn, bool hold) {
 
 enum { CLIENTS = 1U << CV_ROLE_WORKER | 1U << CV_ROLE_GATEWAY | 1U << CV_ROLE_REQUESTER };
 
-/* A requester may name as many arms as the operator permits; answers may be about campaigns from before a lower limit. */
+/* A requester may name as many arms as the operator permits; answers may be about campaigns from before a lower limit.
+ * */
 static size_t largest_order(const void *party) {
   const struct shell *shell = party;
-  return cv_frame_most((uint32_t)shell->settings->limit_arms);
+  return cv_codec_frame_most((uint32_t)shell->settings->limit_arms);
 }
 
 static size_t largest_rank(const void *party) {

@@ -7,7 +7,7 @@ import * as api from "./api.js";
 import { byId, el, icon, setText, still } from "./dom.js";
 import { Interval } from "./interval.js";
 import { Passage } from "./passage.js";
-import { comparison, count, epsilon, known, measured, nameOf, noiseAt, noun, score, verdict } from "./words.js";
+import { classOf, comparison, count, epsilon, known, measured, nameOf, noiseAt, noun, score, verdict } from "./words.js";
 
 const ASK_EVERY_MS = 1000;
 const OFFERED = 2000; /* items in the list to choose from; any other is chosen in the table */
@@ -191,7 +191,7 @@ export class Boundary {
         ...(there?.release ? [["noisy sum number", count(there.release[0])]] : []),
         ...(noise.length > 0 ? [["noise in it", noise.join(", ")]] : []),
         ["interval", known(row[4]) ? `${score(row[3])} ± ${score(row[4])}` : "none"],
-        ...(campaign.kind === "ranking" ? [["class", row[1] > 0 ? String(row[1]) : "still open"]] : []),
+        ...(campaign.kind === "ranking" ? [["class", row[1] > 0 ? classOf(row) : "still open"]] : []),
       ),
       el("div", { class: "small-interval" }, interval.node),
       last === undefined

@@ -131,8 +131,9 @@ static bool read_release(sqlite3_stmt *stmt, struct cv_release *ret) {
   ret->arm = (uint32_t)arm;
   ret->tokens = (uint64_t)tokens;
   ret->noisy_sum = sqlite3_column_int64(stmt, 4);
+  ret->last = sqlite3_column_int64(stmt, 5) != 0;
   /* Means divide by the number of tokens. */
-  return arm >= 0 && arm < CV_ARMS_MAX && tokens > 0;
+  return arm >= 0 && arm < CV_ARMS_MAX && tokens >= 0 && cv_release_is_whole(ret);
 }
 
 static enum cv_err read_noise(struct cv_db *db, sqlite3_int64 id, struct cv_release *release, struct cv_why *why) {
@@ -160,10 +161,16 @@ enum cv_err cv_thirdparty_rows_releases(struct cv_db *db, sqlite3_int64 id, uint
                                         cv_thirdparty_rows_release_fn *each, void *data, struct cv_why *why) {
   sqlite3_stmt *stmt;
   int row;
-  CV_TRY(cv_db_prepare(db,
-                       "SELECT number, plan, arm, tokens, noisy_sum FROM release"
-                       " WHERE campaign = ? AND plan BETWEEN ? AND ? ORDER BY number",
-                       &stmt, why));
+  bool has_used_up = cv_db_version(db) >= CV_THIRDPARTY_WITH_PARKED;
+  CV_TRY(cv_db_prepare(
+      db,
+      has_used_up
+          ? "SELECT r.number, r.plan, r.arm, r.tokens, r.noisy_sum, u.arm IS NOT NULL FROM release r"
+            " LEFT JOIN used_up u ON u.campaign = r.campaign AND u.release = r.number"
+            " WHERE r.campaign = ? AND r.plan BETWEEN ? AND ? ORDER BY r.number"
+          : "SELECT number, plan, arm, tokens, noisy_sum, 0 FROM release WHERE campaign = ? AND plan BETWEEN ? AND ?"
+            " ORDER BY number",
+      &stmt, why));
   (void)sqlite3_bind_int64(stmt, 1, id);
   (void)sqlite3_bind_int64(stmt, 2, (sqlite3_int64)first);
   /* UINT64_MAX stands for all later plans; as a signed number it would be -1. */

@@ -174,7 +174,16 @@ static const char *const steps[] = {
     "  position INTEGER NOT NULL,"
     "  opponent INTEGER NOT NULL,"
     "  PRIMARY KEY (campaign, plan, position)"
-    ") STRICT, WITHOUT ROWID;",
+    ") STRICT, WITHOUT ROWID;"
+
+    /* The last release of an arm whose data are used up; its tokens may be fewer than planned, and 0. */
+    "CREATE TABLE used_up ("
+    "  campaign INTEGER NOT NULL REFERENCES campaign,"
+    "  arm INTEGER NOT NULL,"
+    "  release INTEGER NOT NULL,"
+    "  PRIMARY KEY (campaign, arm)"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE UNIQUE INDEX used_up_release ON used_up (campaign, release);",
 };
 
 const struct cv_db_schema CV_THIRDPARTY_SCHEMA = {
@@ -197,11 +206,12 @@ static const struct cv_proof_part parts[] = {
     {.table = "policy_state", .group = "campaign"},
     {.table = "parked", .group = "campaign"},
     {.table = "plan_opponent", .group = "campaign"},
+    {.table = "used_up", .group = "campaign"},
 };
 
 enum cv_err cv_thirdparty_prove(struct cv_db *db, enum cv_proof *ret, struct cv_why *why) {
-  /* A database that is opened for reading only may be older than the last two tables. */
-  size_t count = cv_db_version(db) < CV_THIRDPARTY_WITH_PARKED ? CV_COUNT(parts) - 2 : CV_COUNT(parts);
+  /* A database that is opened for reading only may be older than the last three tables. */
+  size_t count = cv_db_version(db) < CV_THIRDPARTY_WITH_PARKED ? CV_COUNT(parts) - 3 : CV_COUNT(parts);
   const struct cv_proof_config config = {.part = parts, .parts = count, .adopts = true};
   return cv_proof_begin(db, &config, ret, why);
 }

@@ -236,8 +236,16 @@ static enum cv_err write_release(struct cv_db *db, sqlite3_int64 id, const struc
   (void)sqlite3_bind_int64(stmt, 4, release->arm);
   bind_u64(stmt, 5, release->tokens);
   (void)sqlite3_bind_int64(stmt, 6, release->noisy_sum);
-  (void)sqlite3_bind_double(stmt, 7, (double)release->noisy_sum / (double)CV_GRID / (double)release->tokens);
+  double tokens = release->tokens > 0 ? (double)release->tokens : 1; /* an empty one sums to 0 */
+  (void)sqlite3_bind_double(stmt, 7, (double)release->noisy_sum / (double)CV_GRID / tokens);
   CV_TRY(cv_db_run(db, stmt, why));
+  if (release->last) {
+    CV_TRY(cv_db_prepare(db, "INSERT INTO used_up VALUES (?, ?, ?)", &stmt, why));
+    (void)sqlite3_bind_int64(stmt, 1, id);
+    (void)sqlite3_bind_int64(stmt, 2, release->arm);
+    bind_u64(stmt, 3, release->number);
+    CV_TRY(cv_db_run(db, stmt, why));
+  }
   for (uint32_t i = 0; i < release->noise.groups; i++) {
     CV_TRY(cv_db_prepare(db, "INSERT INTO release_noise VALUES (?, ?, ?, ?, ?)", &stmt, why));
     (void)sqlite3_bind_int64(stmt, 1, id);

@@ -6,14 +6,16 @@
 #include <string.h>
 
 #include "worker/campaign.h"
+#include "worker/consider.h"
 #include "worker/line.h"
 #include "worker/outbox.h"
 #include "worker/pending.h"
+#include "worker/reasons.h"
 
 enum {
   CONCURRENCY_MAX = 8192,
-  REASONS = 16,
   PROBE_MS = 1000,     /* between probes: arrivals while no known campaign wants a worker */
+  SPENT_MS = 100,      /* between searches for arms without rows */
   LATE_ACKS_MS = 2000, /* time for late acknowledgements after Done */
 };
 #define WORKERS_MAX (UINT64_C(1) << 28)
@@ -35,13 +37,15 @@ struct cv_worker {
   bool due;         /* an event or a tick came since the last flush */
   bool failed;      /* memory ran out: no further work */
   bool limit_noted; /* the first assignment beyond accept.tokens is logged, later ones are not */
+  bool spent_due;   /* rows were given since the stock was searched for arms without rows */
+  uint64_t spent_ms;
+  uint32_t *spent;  /* with a stock: room for the arms of a Decline; owned */
   bool *met;        /* per work: an accepted requester's campaign with its name was opened */
   uint64_t late_ms; /* end of the wait for acknowledgements of done campaigns; 0: no wait */
   double allowance; /* arrivals that the rate permits now */
   uint64_t allowance_ms;
   struct cv_worker_outbox outbox;
-  char reason[REASONS][CV_WHY_BYTES]; /* refusal reasons logged so far, each once */
-  uint32_t reasons;
+  struct cv_reasons reasons; /* of refusals, logged so far */
   struct cv_worker_figures figures;
 };
 
@@ -74,7 +78,9 @@ enum cv_err cv_worker_new(const struct cv_worker_config *config, struct cv_worke
   pool->here = calloc(config->last - config->first + 1, sizeof(*pool->here));
   pool->met = calloc(config->works, sizeof(*pool->met));
   pool->wish = config->stock == NULL ? NULL : calloc(config->last - config->first + 1, sizeof(*pool->wish));
-  if (pool->given == NULL || pool->here == NULL || pool->met == NULL || (config->stock != NULL && pool->wish == NULL) ||
+  pool->spent = config->stock == NULL ? NULL : calloc(CV_SPENT_ARMS_MOST, sizeof(*pool->spent));
+  if (pool->given == NULL || pool->here == NULL || pool->met == NULL ||
+      (config->stock != NULL && (pool->wish == NULL || pool->spent == NULL)) ||
       /* Twice: a new connection's assignments come beside the unacknowledged tokens of the last one. */
       cv_pendings_init(&pool->pendings, 2 * (size_t)config->concurrency, cv_rng_u64(config->rng)) != CV_OK) {
     cv_worker_free(pool);
@@ -100,6 +106,7 @@ void cv_worker_free(struct cv_worker *pool) {
   free(pool->here);
   free(pool->met);
   free(pool->wish);
+  free(pool->spent);
   cv_worker_outbox_fini(&pool->outbox);
   free(pool);
 }
@@ -175,58 +182,16 @@ static enum cv_err decline_over_limit(struct cv_worker *pool, const struct cv_as
   return decline_one(pool, assign, "the assignment asks for more scores than the worker's own limit leaves");
 }
 
-/* Returns the work with this campaign name, NULL if there is none. */
-static const struct cv_work *find_work(const struct cv_worker *pool, const char *name) {
-  for (size_t i = 0; i < pool->config.works; i++) {
-    if (strcmp(pool->config.work[i].campaign, name) == 0) {
-      return &pool->config.work[i];
-    }
-  }
-  return NULL;
-}
-
-static enum cv_err fail_name(const struct cv_worker *pool, struct cv_why *why) {
-  if (pool->config.works > 1) {
-    return cv_fail(why, CV_ERR_DENIED, "this worker has no scores for the campaign, only for %zu others",
-                   pool->config.works);
-  }
-  return cv_fail(why, CV_ERR_DENIED, "this worker has no scores for the campaign, only for \"%s\"",
-                 pool->config.work->campaign);
-}
-
-/* Checks whether the pool takes part: it has scores for the campaign, and its acceptance rules permit the terms. */
-static enum cv_err consider(const struct cv_worker *pool, const struct cv_work *work, const struct cv_terms *terms,
-                            struct cv_privatizer **ret, struct cv_why *why) {
-  if (work == NULL) {
-    return fail_name(pool, why);
-  }
-  CV_TRY(cv_accept_requester(&pool->config.accept, terms->requester, why));
-  /* A campaign of the same name from a requester that is not accepted must not end the wait for the right one. */
-  pool->met[work - pool->config.work] = true;
-  if (terms->arms != work->arms) {
-    return cv_fail(why, CV_ERR_DENIED, "the campaign has %u arms; expected %u, as in the worker's scores", terms->arms,
-                   work->arms);
-  }
-  if (terms->pairs != work->pairs) {
-    return cv_fail(why, CV_ERR_DENIED, "the campaign asks for %s; expected %s, as in the worker's scores",
-                   terms->pairs ? "comparisons of pairs" : "scores", work->pairs ? "comparisons of pairs" : "scores");
-  }
-  if (terms->tokens_per_worker == 0 || terms->tokens_per_worker == CV_GIVEN_NEVER) {
-    return cv_fail(why, CV_ERR_DENIED, "%u tokens per worker; expected 1 to %u", terms->tokens_per_worker,
-                   CV_GIVEN_NEVER - 1);
-  }
-  return cv_accept_terms(&pool->config.accept, terms, ret, why);
-}
-
 static enum cv_err on_terms(struct cv_worker *pool, const struct cv_terms *terms, struct cv_why *why) {
   bool is_known = cv_worker_campaigns_find(&pool->campaigns, terms->id) != NULL;
-  struct cv_worker_campaign *campaign = cv_worker_campaigns_tell(&pool->campaigns, terms, find_work(pool, terms->name));
+  struct cv_worker_campaign *campaign =
+      cv_worker_campaigns_tell(&pool->campaigns, terms, cv_works_find(&pool->config, terms->name));
   struct cv_why reason;
   if (campaign == NULL) {
     return cv_fail(why, CV_ERR_LIMIT, "the broker opened more than %d campaigns at once", CV_WORKER_CAMPAIGNS_MAX);
   }
   /* Considered each time that the broker sends terms: accepted once, a campaign could otherwise weaken them later. */
-  enum cv_err err = consider(pool, campaign->work, terms, &campaign->privatizer, &reason);
+  enum cv_err err = cv_work_consider(&pool->config, campaign->work, terms, pool->met, &campaign->privatizer, &reason);
   if (err != CV_OK) {
     return err == CV_ERR_NOMEM ? err : decline(pool, campaign, reason.text);
   }
@@ -238,6 +203,7 @@ static enum cv_err on_terms(struct cv_worker *pool, const struct cv_terms *terms
   if (campaign->given == NULL) {
     return CV_ERR_NOMEM;
   }
+  pool->spent_due = true;
   /* Terms come again on each connection. */
   pool->figures.campaigns += !is_known;
   return CV_OK;
@@ -360,6 +326,20 @@ static enum cv_err score_of(struct cv_worker *pool, const struct cv_worker_campa
   return cv_stock_take(pool->config.stock, worker, arm, ret_score) ? CV_OK : CV_ERR_LIMIT;
 }
 
+static const char USED_UP[] = "the data of this arm are used up";
+
+/* Logs the end of an arm's data, once a connection. */
+static enum cv_err note_spent(struct cv_worker *pool, struct cv_worker_campaign *campaign, uint32_t arm) {
+  bool first;
+  CV_TRY(cv_worker_campaign_spend(campaign, arm, &first));
+  if (first) {
+    char text[CV_NAME_BYTES + 64];
+    (void)snprintf(text, sizeof(text), "campaign \"%s\": no more scores of arm %u", campaign->terms.name, arm + 1);
+    note(pool, text);
+  }
+  return CV_OK;
+}
+
 /* Takes the scores, privatizes them and queues the token, which stays pending until its acknowledgement. */
 static enum cv_err answer(struct cv_worker *pool, struct cv_worker_campaign *campaign, const struct cv_assign *assign,
                           struct cv_why *why) {
@@ -384,10 +364,9 @@ static enum cv_err answer(struct cv_worker *pool, struct cv_worker_campaign *cam
     at.place = place_of(assign, i);
     if (score_of(pool, campaign, assign->worker, arm, &at, &score) != CV_OK) {
       cv_pendings_remove(&pool->pendings, pending);
-      char reason[CV_WHY_BYTES];
-      (void)snprintf(reason, sizeof(reason), "the data of arm %u have run out at token %llu", arm,
-                     (unsigned long long)assign->place + 1);
-      CV_TRY(decline(pool, campaign, reason));
+      CV_TRY(note_spent(pool, campaign, arm));
+      CV_TRY(decline_one(pool, assign, USED_UP));
+      pool->outbox.decline[pool->outbox.declines - 1].used_up = true;
       return move_on(pool, assign->worker);
     }
     /* Drawn once and kept: a broker that closes the connection before its Ack gets this value again, not another
@@ -399,6 +378,7 @@ static enum cv_err answer(struct cv_worker *pool, struct cv_worker_campaign *cam
   }
   /* Count before the token is queued: the shell stores the count before the frame leaves. */
   campaign->given[assign->worker - pool->config.first]++;
+  pool->spent_due = true;
   count_given(pool, assign->worker, assign->arms);
   return cv_worker_outbox_token(&pool->outbox, pending);
 }
@@ -443,17 +423,9 @@ static enum cv_err on_assign(struct cv_worker *pool, const struct cv_assign *ass
   return answer(pool, campaign, assign, why);
 }
 
-/* Logs each refusal reason once, at most REASONS of them. */
 static void note_refusal(struct cv_worker *pool, const char *why) {
-  for (uint32_t i = 0; i < pool->reasons; i++) {
-    if (strcmp(pool->reason[i], why) == 0) {
-      return;
-    }
-  }
-  /* Reasons are the broker's text: without a bound it could fill memory and log. */
-  if (pool->reasons < REASONS) {
-    (void)snprintf(pool->reason[pool->reasons++], CV_WHY_BYTES, "%s", why);
-    char text[CV_WHY_BYTES + 32];
+  char text[CV_WHY_BYTES + 32];
+  if (cv_reasons_add(&pool->reasons, why)) {
     (void)snprintf(text, sizeof(text), "the broker refused a token: %s", why);
     note(pool, text);
   }
@@ -752,11 +724,61 @@ static enum cv_err arrive(struct cv_worker *pool, uint64_t now_ms) {
   return CV_OK;
 }
 
+/* ---- arms without rows ---- */
+
+struct asker {
+  const struct cv_worker *pool;
+  const struct cv_worker_campaign *campaign;
+};
+
+/* Whether the campaign may still take a token of this worker. */
+static bool may_still_give(void *data, uint64_t worker) {
+  const struct asker *asker = data;
+  return may_give(asker->pool, worker, 1) &&
+         asker->campaign->given[worker - asker->pool->config.first] < asker->campaign->terms.tokens_per_worker;
+}
+
+/* Tells the broker of arms that no worker has a row of any more: no worker would come for them and be asked. */
+static enum cv_err tell_spent(struct cv_worker *pool, struct cv_worker_campaign *campaign, bool *ret_told) {
+  struct asker asker = {.pool = pool, .campaign = campaign};
+  size_t n = 0;
+  for (uint32_t arm = 0; arm < campaign->terms.arms && n < CV_SPENT_ARMS_MOST; arm++) {
+    bool known = campaign->spent != NULL && campaign->spent[arm];
+    if (!known && !cv_stock_any_of(pool->config.stock, arm, may_still_give, &asker)) {
+      CV_TRY(note_spent(pool, campaign, arm));
+      pool->spent[n++] = arm;
+    }
+  }
+  /* One such message a frame: the arms that had no room, and those of other campaigns, follow. */
+  *ret_told = n > 0;
+  return n > 0 ? cv_worker_outbox_spent(&pool->outbox, campaign->terms.id, USED_UP, pool->spent, n) : CV_OK;
+}
+
+/* Searches the stock, now and then: a search may look at every row. */
+static enum cv_err tell_all_spent(struct cv_worker *pool, uint64_t now_ms) {
+  if (pool->config.stock == NULL || !pool->spent_due || now_ms < pool->spent_ms + SPENT_MS) {
+    return CV_OK;
+  }
+  bool told = false;
+  for (uint32_t i = 0; i < pool->campaigns.count && !told; i++) {
+    struct cv_worker_campaign *campaign = &pool->campaigns.entry[i];
+    if (cv_worker_campaign_is_live(campaign) && campaign->told) {
+      CV_TRY(tell_spent(pool, campaign, &told));
+    }
+  }
+  /* Then the next frame goes on. */
+  pool->due = pool->due || told;
+  pool->spent_due = told;
+  pool->spent_ms = told ? pool->spent_ms : now_ms;
+  return CV_OK;
+}
+
 bool cv_worker_flush(struct cv_worker *pool, uint64_t now_ms, struct cv_crowd_frame *ret) {
   pool->due = false;
   /* Late tokens expire even while the connection is closed; arrivals need an open one. */
   if (cv_unless_failed(&pool->failed, drop_late(pool, now_ms), NULL) != CV_OK || !pool->open ||
-      cv_unless_failed(&pool->failed, arrive(pool, now_ms), NULL) != CV_OK) {
+      cv_unless_failed(&pool->failed, arrive(pool, now_ms), NULL) != CV_OK ||
+      cv_unless_failed(&pool->failed, tell_all_spent(pool, now_ms), NULL) != CV_OK) {
     return false;
   }
   struct cv_crowd_frame frame;
@@ -785,7 +807,9 @@ bool cv_worker_is_done(const struct cv_worker *pool) {
   for (size_t i = 0; i < pool->config.works; i++) {
     all_met = all_met && pool->met[i];
   }
-  return pool->pendings.count == 0 && (nobody_left || (all_met && !any_live));
+  /* With a stock: the broker was told of the last arm without rows. */
+  bool is_told = pool->config.stock == NULL || !pool->spent_due || !any_live;
+  return pool->pendings.count == 0 && is_told && (nobody_left || (all_met && !any_live));
 }
 
 void cv_worker_figures(const struct cv_worker *pool, struct cv_worker_figures *ret) {

@@ -32,7 +32,8 @@ struct cv_work {
   uint32_t arms;        /* number of arms with scores */
   bool pairs;           /* its scores are comparisons with an opponent */
   bool hires;           /* each arm is one worker, and only that worker may answer for it: keep all of them waiting */
-  /* Sets the score of a token; CV_ERR_LIMIT if the data have run out. */
+  /* Sets the score of a token; CV_ERR_LIMIT if the data of the arm have no row for this place, nor for a later one: the
+   * pool tells the broker. */
   enum cv_err (*score)(void *data, uint32_t arm, const struct cv_moment *at, int64_t *ret_score);
   void *data;
 };

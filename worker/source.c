@@ -168,36 +168,12 @@ static enum cv_err make_adversary(struct cv_score_source *source, const struct c
   return cv_quality_new_adversary(&adversary, &source->quality, why);
 }
 
-/* Without replacement an item needs enough rows for one round; else the round could never finish. */
-static enum cv_err check_rounds(const struct cv_campaign_file *campaign, const struct cv_data *data,
-                                struct cv_why *why) {
-  const struct cv_param *round = cv_params_find(&campaign->spec.policy.params, "tokens_per_round");
-  if (campaign->items.csv.replacement || round == NULL || round->is_text) {
-    return CV_OK;
-  }
-  for (uint32_t i = 0; i < data->items; i++) {
-    uint64_t rows = data->rows.start[i + 1] - data->rows.start[i];
-    if ((double)rows < round->number) {
-      return cv_fail(
-          why, CV_ERR_INVALID,
-          "%s:%u: item \"%s\" has %llu rows in %s, but a round needs tokens_per_round = %.10g of them; expected "
-          "a smaller round or replacement: true",
-          campaign->path, campaign->items.line, data->name[i], (unsigned long long)rows, campaign->items.csv.file,
-          round->number);
-    }
-  }
-  return CV_OK;
-}
-
 static enum cv_err make_rows(struct cv_score_source *source, const struct cv_campaign_file *campaign, uint64_t seed,
                              struct cv_why *why) {
   const struct cv_items_csv *items = &campaign->items.csv;
   struct cv_data data;
   CV_TRY(cv_data_read(items, &data, why));
-  enum cv_err err = check_rounds(campaign, &data, why);
-  if (err == CV_OK) {
-    err = cv_quality_new_rows(&data.rows, items->replacement, seed, &source->quality, why);
-  }
+  enum cv_err err = cv_quality_new_rows(&data.rows, items->replacement, seed, &source->quality, why);
   if (err == CV_OK) {
     source->items = data.items;
     source->name = data.name;

@@ -30,8 +30,7 @@ struct cv_score_source {
 
 /*
  * `seed` seeds the instance and the scores. Reads the data file, if the section names one. Errors are one line with
- * file and line. Without replacement CV_ERR_INVALID if an item has fewer rows than the policy's tokens_per_round (if
- * the campaign states it).
+ * file and line.
  */
 CV_MUST_USE enum cv_err cv_score_source_init(struct cv_score_source *ret, const struct cv_campaign_file *campaign,
                                              uint64_t seed, struct cv_why *why);

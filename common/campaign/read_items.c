@@ -430,6 +430,27 @@ static enum cv_err take_format(struct cv_yaml *yaml, const yaml_node_t *mapping,
   return CV_OK;
 }
 
+/* Comparisons are read from separated columns alone, and all of their rows count. */
+static enum cv_err check_versus(struct cv_yaml *yaml, const yaml_node_t *mapping, const struct cv_items_csv *csv,
+                                struct cv_why *why) {
+  static const char *const others[] = {"missing", "top", "min_rows"};
+  if (csv->versus_column[0] == '\0') {
+    return CV_OK;
+  }
+  if (csv->format != CV_FORMAT_CSV) {
+    return cv_yaml_fail(yaml, cv_yaml_find(yaml, mapping, "source").value, why,
+                        "items.source is %s; expected csv with items.versus", source_words[csv->format]);
+  }
+  for (size_t i = 0; i < CV_COUNT(others); i++) {
+    struct cv_yaml_pair pair = cv_yaml_find(yaml, mapping, others[i]);
+    if (pair.key != NULL) {
+      return cv_yaml_fail(yaml, pair.key, why, "items.%s with items.versus; expected it for scores of single items",
+                          others[i]);
+    }
+  }
+  return CV_OK;
+}
+
 static enum cv_err load_csv(struct cv_yaml *yaml, const yaml_node_t *mapping, struct form *form, struct cv_items *items,
                             struct cv_why *why) {
   struct cv_items_csv *ret = &items->csv;
@@ -443,6 +464,7 @@ static enum cv_err load_csv(struct cv_yaml *yaml, const yaml_node_t *mapping, st
   CV_TRY(take_versus(yaml, mapping, form, ret, why));
   CV_TRY(take_persons(yaml, mapping, form, ret, why));
   CV_TRY(take_format(yaml, mapping, form, ret, why));
+  CV_TRY(check_versus(yaml, mapping, ret, why));
   ret->skips_missing = form->missing == 1;
   ret->top = (uint32_t)form->top;
   ret->least_rows = form->least_rows;

@@ -89,9 +89,9 @@ static json_t *release_json(const struct cv_release *release) {
     const struct cv_noise_group *group = &release->noise.group[g];
     noise = cv_json_append(noise, json_pack("{s:f, s:I}", "scale", group->scale, "count", (json_int_t)group->count));
   }
-  return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o}", "number", (json_int_t)release->number, "plan",
+  return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o, s:b}", "number", (json_int_t)release->number, "plan",
                    (json_int_t)release->plan, "arm", (json_int_t)release->arm, "tokens", (json_int_t)release->tokens,
-                   "noisy_sum", (json_int_t)release->noisy_sum, "noise", noise);
+                   "noisy_sum", (json_int_t)release->noisy_sum, "noise", noise, "last", release->last);
 }
 
 static json_t *standing_json(const struct cv_standing *standing) {

@@ -170,6 +170,7 @@ static enum cv_err take_release(const struct cv_json_at *at, const json_t *row, 
     return cv_json_fail(at, "noisy_sum", "a whole number");
   }
   ret->noisy_sum = json_integer_value(sum);
+  ret->last = json_is_true(json_object_get(row, "last")); /* older exports have none */
   for (size_t i = 0; i < json_array_size(noise); i++) {
     struct cv_noise_group *group = &ret->noise.group[ret->noise.groups++];
     CV_TRY(cv_json_take_real(at, json_array_get(noise, i), "scale", &group->scale));

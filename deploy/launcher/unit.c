@@ -8,8 +8,10 @@
 
 enum { COLUMNS = 18 };
 
+/* A file of comparisons has no scale: both ends are 0. */
 static bool is_own(const struct cv_data_scale *scale) {
-  return scale->low < 0 || scale->low > 0 || scale->high < 1 || scale->high > 1;
+  bool is_usual = !(scale->low < 0) && !(scale->low > 0) && !(scale->high < 1) && !(scale->high > 1);
+  return scale->low < scale->high && !is_usual;
 }
 
 struct cv_unit cv_unit_of(const struct cv_prepared *file) {

@@ -23,6 +23,7 @@
 #include "deploy/launcher/client.h"
 #include "deploy/launcher/command.h"
 #include "deploy/launcher/export.h"
+#include "deploy/launcher/hindrance.h"
 #include "deploy/launcher/joined.h"
 #include "deploy/launcher/json.h"
 #include "deploy/launcher/parties.h"
@@ -200,6 +201,7 @@ static void tell_kept(const struct up *up) {
 static void conclude(struct up *up) {
   (void)fprintf(up->people, "\n");
   cv_table_print(&up->outcome, up->people);
+  cv_hindrance_print(&up->outcome.progress, up->outcome.name, "", up->people);
   if (up->settings.keep || up->settings.page) {
     tell_kept(up);
   } else {

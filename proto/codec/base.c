@@ -406,6 +406,7 @@ enum cv_err cv_codec_put_release(uint64_t campaign, const struct cv_release *rel
   ret->arm = release->arm;
   ret->tokens = release->tokens;
   ret->noisy_sum = release->noisy_sum;
+  ret->last = release->last;
   ret->n_noise = release->noise.groups;
   Crowdveil__Base__NoiseGroup *row;
   if (!CV_CODEC_ROWS(scratch, ret->n_noise, row, ret->noise)) {
@@ -429,6 +430,7 @@ enum cv_err cv_codec_take_release(const Crowdveil__Base__Release *in, struct cv_
                              .arm = in->arm,
                              .tokens = in->tokens,
                              .noisy_sum = in->noisy_sum,
+                             .last = in->last != 0,
                              .noise.groups = (uint32_t)in->n_noise};
   for (size_t i = 0; i < in->n_noise; i++) {
     double scale = in->noise[i]->scale;

@@ -5,7 +5,7 @@
 #include "proto/codec/rank.h"
 
 /* docs/protocol.md, "Chains". */
-enum { RELEASE_BYTES = 8 + 8 + 4 + 8 + 8 + 4 + CV_NOISE_GROUPS_MAX * 12, PLAN_BYTES = 8 + 4, WANT_BYTES = 12 };
+enum { RELEASE_BYTES = 8 + 8 + 4 + 8 + 8 + 4 + CV_NOISE_GROUPS_MAX * 12 + 1, PLAN_BYTES = 8 + 4, WANT_BYTES = 12 };
 
 static uint8_t *put_le(uint8_t *at, uint64_t value, size_t n) {
   for (size_t i = 0; i < n; i++) {
@@ -42,6 +42,7 @@ void cv_chain_release(struct cv_digest *hash, const struct cv_release *release, 
     at = put_f64(at, release->noise.group[i].scale);
     at = put_le(at, release->noise.group[i].count, 4);
   }
+  at = release->last ? put_le(at, 1, 1) : at;
   extend(hash, record, (size_t)(at - record), digest);
 }
 

@@ -63,6 +63,9 @@ static enum cv_err put_declines(const struct cv_crowd_frame *frame, struct cv_ar
     if (frame->decline[i].has_ticket) {
       row[i].ticket = cv_codec_bytes(frame->decline[i].ticket, CV_TICKET_BYTES);
     }
+    row[i].used_up = frame->decline[i].used_up;
+    row[i].n_arms = frame->decline[i].arms;
+    row[i].arms = cv_codec_borrow(frame->decline[i].arm);
     to->declines[i] = &row[i];
   }
   return CV_OK;
@@ -235,6 +238,14 @@ static enum cv_err take_tokens(const Crowdveil__Crowd__Envelope *in, struct cv_a
   return CV_OK;
 }
 
+/* Arms are named by data that are used up, and then only without a ticket, whose arm is known. */
+static bool decline_fits(const Crowdveil__Crowd__Decline *from) {
+  bool has_ticket = from->ticket.len > 0, names_arms = from->used_up && !has_ticket;
+  return cv_codec_text_fits(from->why, CV_WHY_BYTES) &&
+         (!has_ticket || (from->ticket.len == CV_TICKET_BYTES && from->campaign == 0)) &&
+         (names_arms ? from->n_arms > 0 && from->n_arms <= CV_SPENT_ARMS_MOST : from->n_arms == 0);
+}
+
 static enum cv_err take_declines(const Crowdveil__Crowd__Envelope *in, struct cv_arena *arena,
                                  struct cv_crowd_frame *ret) {
   ret->decline = cv_codec_room(arena, in->n_declines, sizeof(*ret->decline));
@@ -245,11 +256,15 @@ static enum cv_err take_declines(const Crowdveil__Crowd__Envelope *in, struct cv
   for (size_t i = 0; i < in->n_declines; i++) {
     const Crowdveil__Crowd__Decline *from = in->declines[i];
     bool has_ticket = from->ticket.len > 0;
-    if (!cv_codec_text_fits(from->why, CV_WHY_BYTES) ||
-        (has_ticket && (from->ticket.len != CV_TICKET_BYTES || from->campaign != 0))) {
+    if (!decline_fits(from)) {
       return CV_ERR_FORMAT;
     }
-    ret->decline[i] = (struct cv_decline){.campaign = from->campaign, .why = from->why, .has_ticket = has_ticket};
+    ret->decline[i] = (struct cv_decline){.campaign = from->campaign,
+                                          .why = from->why,
+                                          .used_up = from->used_up != 0,
+                                          .arms = from->n_arms,
+                                          .arm = from->arms,
+                                          .has_ticket = has_ticket};
     if (has_ticket) {
       memcpy(ret->decline[i].ticket, from->ticket.data, CV_TICKET_BYTES);
     }

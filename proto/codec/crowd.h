@@ -7,7 +7,8 @@
 
 enum { CV_TICKET_BYTES = 48 };
 #define CV_WISH_NONE UINT32_MAX
-enum { CV_ARRIVE_MOST = 2000 }; /* most workers in one Arrive, so that it fits into an envelope with tokens */
+enum { CV_SPENT_ARMS_MOST = 1000 }; /* most arms in one Decline */
+enum { CV_ARRIVE_MOST = 2000 };     /* most workers in one Arrive, so that it fits into an envelope with tokens */
 
 enum cv_verdict { CV_VERDICT_NONE, CV_VERDICT_ACCEPTED, CV_VERDICT_DUPLICATE, CV_VERDICT_EXPIRED, CV_VERDICT_REFUSED };
 
@@ -28,6 +29,11 @@ struct cv_token {
 struct cv_decline {
   uint64_t campaign; /* 0 with a ticket */
   const char *why;
+  /* With a ticket: no score for this place of the arm, nor for a later one. Else: no further score of these arms, of
+   * which there is at least one. */
+  bool used_up;
+  size_t arms;
+  const uint32_t *arm;
   bool has_ticket;
   uint8_t ticket[CV_TICKET_BYTES];
 };

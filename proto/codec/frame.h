@@ -4,9 +4,9 @@
  * encoded frame is the envelope's bytes, without the 4-byte length, which common/net adds. Only the codecs use protobuf
  * structs.
  *
- * Decoding is bounded: CV_FRAME_BYTES of input (in the schemas rank and order as many as cv_frame_most() says, for a
- * message with an element an arm), sixteen times as much memory (at least CV_ARENA_BYTES), field ranges as documented at
- * the structs.
+ * Decoding is bounded: CV_FRAME_BYTES of input (in the schemas rank and order as many as cv_codec_frame_most() says,
+ * for messages with an element an arm), sixteen times as much memory (at least CV_ARENA_BYTES), field ranges as
+ * documented at the structs.
  * Errors: CV_ERR_FORMAT (not an envelope, a field out of its range, or an envelope without a known message),
  * CV_ERR_LIMIT (the frame is too long or the arena is exhausted).
  */
@@ -34,7 +34,7 @@ enum {
 };
 
 /* The largest frame about campaigns of up to so many arms. */
-static inline size_t cv_frame_most(uint32_t arms) {
+static inline size_t cv_codec_frame_most(uint32_t arms) {
   return CV_FRAME_BYTES + (size_t)arms * CV_FRAME_ARM_BYTES;
 }
 

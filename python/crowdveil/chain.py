@@ -16,8 +16,11 @@ def chain_release(before: bytes, release: Any) -> bytes:
     return hashlib.sha256(before + record).digest()
 
 
-def chain_plan(before: bytes, number: int, wants: Iterable[tuple[int, int]]) -> bytes:
-    """The hash after this plan; a want is (arm, tokens)."""
+def chain_plan(before: bytes, number: int, wants: Iterable[tuple[int, ...]]) -> bytes:
+    """The hash after this plan; a want is (arm, tokens) or (arm, tokens, opponent)."""
     wants = list(wants)
-    record = struct.pack("<QI", number, len(wants)) + b"".join(struct.pack("<II", *want) for want in wants)
+    record = struct.pack("<QI", number, len(wants)) + b"".join(struct.pack("<II", *want[:2]) for want in wants)
+    opponents = [sum(want[2:]) for want in wants]
+    if any(opponents):
+        record += struct.pack(f"<{len(opponents)}I", *opponents)
     return hashlib.sha256(before + record).digest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
@@ -37,14 +38,20 @@ def _table(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
                            dtype=kinds[name]) for name, column in zip(names, columns)}
 
 
+def _read(path: Union[str, Path]) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise Error(f"{path}: {error.strerror}; expected a file of results") from None
+
+
 def read_lab(path: Union[str, Path]) -> Table:
     """
     The numbers of an experiment, one row each: series, x (nan: none), metric, replicate, value. From the database of
     `crowdveil-lab run --out`, or from `crowdveil-lab export --trials`; the summary that `export` prints has preset,
     series, x, metric, mean, se, n.
     """
-    with open(path, "rb") as file:
-        is_database = file.read(16) == b"SQLite format 3\0"
+    is_database = _read(path)[:16] == b"SQLite format 3\0"
     return _read_database(path) if is_database else _read_csv(path)
 
 
@@ -63,8 +70,7 @@ def _read_database(path: Union[str, Path]) -> Table:
 
 def _read_csv(path: Union[str, Path]) -> Table:
     try:
-        with open(path, newline="", encoding="utf-8") as file:
-            names, *rows = csv.reader(file)
+        names, *rows = csv.reader(io.StringIO(_read(path).decode(), newline=""))
         if tuple(names) not in (TRIALS, SUMMARY) or any(len(row) != len(names) for row in rows):
             raise ValueError("other columns")
         return _table(names, rows)
@@ -119,8 +125,7 @@ def _some(cls: type[Any], found: Mapping[str, Any], **more: Any) -> Any:
 def read_export(path: Union[str, Path]) -> Export:
     """What `crowdveil export` has written, as `Requester.export` returns it."""
     try:
-        with open(path, encoding="utf-8") as file:
-            found = json.load(file)
+        found = json.loads(_read(path))
         if found["format"] != "crowdveil-export/1":
             raise ValueError(f"format {found['format']}")
         spec, told = _spec(found["spec"]), found["progress"]
@@ -131,7 +136,7 @@ def read_export(path: Union[str, Path]) -> Export:
                                   and name in {each.name for each in fields(Progress)}}, "end": End(told["end"])})
         return Export(
             found["campaign"], spec, int(found["seed"]).to_bytes(8, "little"), progress,
-            tuple(Plan(plan["number"], tuple(Want(want["arm"], want["tokens"]) for want in plan["wants"]))
+            tuple(Plan(plan["number"], tuple(_some(Want, want) for want in plan["wants"]))
                   for plan in found["plans"]),
             tuple(_some(Release, each, noise=tuple(_some(NoiseGroup, group) for group in each["noise"]))
                   for each in found["releases"]),

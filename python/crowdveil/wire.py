@@ -17,6 +17,7 @@ from .errors import Error, Lost, ProtocolError
 from .schema import schema
 
 FRAME_LIMIT = 256 * 1024
+LARGE_FRAME_LIMIT = FRAME_LIMIT + 131_072 * 300  # with requesters and third-parties: an element of each arm
 FRAME_S = 30  # a peer's first frame, and the rest of a frame that has begun, must arrive within this time
 ALPN = "crowdveil/1"
 VERSION = 2
@@ -193,14 +194,14 @@ class Connection(Closing):
     """One TLS connection to a party of the given role; raises the exceptions of ssl if the handshake fails."""
 
     def __init__(self, address: str, tls: ssl.SSLContext, role: str = "broker", timeout: float = 20,
-                 name: Optional[str] = None) -> None:
+                 name: Optional[str] = None, limit: int = FRAME_LIMIT) -> None:
         raw = socket.create_connection(host_and_port(address), timeout=timeout)
         try:
             self.sock = tls.wrap_socket(raw)
         except BaseException:
             raw.close()
             raise
-        self.splitter, self.queue = Splitter(), list[bytes]()
+        self.splitter, self.queue = Splitter(limit), list[bytes]()
         self.peer = identity(self.sock)
         try:
             check_peer(self.sock, role, None if name is None else frozenset([name]))

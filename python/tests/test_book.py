@@ -11,7 +11,7 @@ from crowdveil import End, Error, Plan, Policy, ProtocolError, Spec, Standing, W
 from crowdveil.book import Book
 from crowdveil.chain import NONE, chain_plan, chain_release
 from crowdveil.schema import schema
-from crowdveil.store import Store
+from crowdveil.store import Store, open_database
 from crowdveil.wire import GRID
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -243,6 +243,30 @@ def test_a_refused_plan_and_a_stop_end_the_campaign_once():
             act_(a_book())
 
 
+def test_a_stopped_campaign_ends_only_with_all_that_the_broker_has_on_record():
+    book = a_book()
+    book.open(schema("rank").Position(campaign=1, plans=1, releases=0), End.CANCELLED)
+    envelope = schema("rank").Envelope()
+    book.say(envelope)
+    assert envelope.opened and not envelope.results and not envelope.plans and not book.end
+    book.record(book.plan)
+    book.say(envelope)
+    assert envelope.results[0].reason == End.CANCELLED and book.accepted == 1
+
+
+def test_a_recorded_plan_goes_before_the_policys_own_also_after_a_kill(tmp_path):
+    book, store = a_book(), Store(tmp_path)
+    store.commit([("main", book)])
+    other = Plan(1, (Want(book.plan.wants[0].arm, 77),))
+    book.open(schema("rank").Position(campaign=1, plans=1), End.NONE)
+    book.record(other)
+    store.commit([("main", book)])
+    store.close()
+    (broker, again), = Store(tmp_path).load(Halves)
+    assert (broker, again.plan, again.accepted) == ("main", other, 1)
+    assert again.plans_hash == chain_plan(NONE, 1, [(other.wants[0].arm, 77)]) and again.left == {other.wants[0].arm}
+
+
 def test_an_arm_without_further_data_is_not_asked_for_again():
     book = a_book()
     book.accept(1)
@@ -257,6 +281,14 @@ def test_an_arm_without_further_data_is_not_asked_for_again():
         for arm in sorted(book.left):
             book.release(a_release(book, number=book.releases + 1, plan=book.plan.number, arm=arm))
     assert book.plan.number > 1 and book.end in (End.COMPLETE, End.USED_UP)
+
+
+@pytest.mark.parametrize("make", [lambda path: Store(path / "file"), lambda path: Store("/proc/none"),
+                                  lambda path: open_database(path / "none/given.db", "", 1)])
+def test_a_place_that_cannot_be_used_is_said_in_one_line(tmp_path, make):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(Error, match="; expected a f"):
+        make(tmp_path)
 
 
 def test_a_second_process_cannot_use_the_database(tmp_path):

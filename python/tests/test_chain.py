@@ -31,3 +31,8 @@ def test_plans_have_the_digests_of_the_programs_in_c():
     hash_ = chain_plan(NONE, 1, [(0, 6000), (19, 6000)])
     assert hash_.hex() == DIGESTS[len(RELEASES)]
     assert chain_plan(hash_, 2, []).hex() == DIGESTS[len(RELEASES) + 1]
+
+
+def test_opponents_count_where_there_are_any():
+    assert chain_plan(NONE, 1, [(0, 6000, 0), (19, 6000, 5)]).hex() in DIGESTS[len(RELEASES) + 2:]
+    assert chain_plan(NONE, 1, [(0, 6000, 0), (19, 6000, 0)]) == chain_plan(NONE, 1, [(0, 6000), (19, 6000)])

@@ -138,3 +138,20 @@ def test_a_list_given_as_text_and_no_workers_are_refused():
         Accept(["alice"], "none")
     with pytest.raises(Error, match="0 workers"):
         Crew([], ANY, "test")
+
+
+def test_a_token_without_acknowledgement_is_sent_again_as_it_was():
+    crew = arrived(accept=Accept(["alice"], ["none", "laplace"], tokens=5))
+    crew.hear(tell(campaigns=[terms(privatizer=Choice("laplace", {"epsilon": 1}))]), 0)
+    question, = crew.hear(tell(assigns=[assign(2, b"x" * 48)]), 0)
+    crew.answer(question, [GRID // 3])
+    first, = said(crew).tokens
+    for _ in range(2):
+        crew.leave()
+        crew.join()
+        again, = said(crew).tokens
+        assert again == first and crew.given[2] == 1
+    crew.hear(tell(campaigns=[terms()], acks=[schema("crowd").Ack(ticket=b"x" * 48, verdict=2)]), 0)
+    crew.leave()
+    crew.join()
+    assert not said(crew).tokens and crew.counts.duplicates == 1

@@ -39,6 +39,12 @@ def test_another_file_is_refused(tmp_path, text):
         read_lab(tmp_path / "x.csv")
 
 
+def test_a_file_that_is_not_there_is_said_in_one_line():
+    for read in (read_lab, read_export):
+        with pytest.raises(Error, match="/nonexistent: No such file or directory; expected a file of results"):
+            read("/nonexistent")
+
+
 def test_another_programs_database_is_refused(tmp_path):
     for number, application in ((1, 7), (2, LAB_ID)):
         path = tmp_path / f"{number}.db"

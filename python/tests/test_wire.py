@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames, envelopes, schemas and certificates' names, without a connection."""
 import pytest
-from crowdveil import Error, ProtocolError, Tls
+from crowdveil import Error, ProtocolError, Spec, Tls
 from crowdveil.schema import HERE, NAMES, PROTO, compiled, schema
 from crowdveil.wire import (FRAME_LIMIT, GRID, VERSION, Splitter, check_hello, check_peer, decode, frame, grid, hello,
                             host_and_port, opened)
@@ -71,6 +71,14 @@ def test_a_compiled_schema_is_that_of_the_source():
 @given(st.floats(allow_nan=False))
 def test_scores_land_on_the_nearest_grid_point(score):
     assert abs(grid(score) - min(max(score, 0), 1) * GRID) <= .5
+
+
+def test_a_spec_that_cannot_be_sent_is_said_in_one_line():
+    for changes in ({"arms": -1}, {"epsilon": float("nan")}, {"policy": ("x", {"k": None})}, {"policy": 7},
+                    {"tokens": 2 ** 64}, {"names": (1, 2)}):
+        with pytest.raises(Error, match="cannot be sent|is no algorithm") as raised:
+            Spec(**{"name": "a", "arms": 2, **changes}).message()
+        assert "\n" not in str(raised.value)
 
 
 def test_what_is_no_score_address_or_file_is_said_in_one_line():

@@ -5,9 +5,9 @@
  *
  *   bench-rows [ROWS]
  *
- * What bounds it: for csv the bytes (23 a row; a state machine goes through them one by one) and three look-ups in hash
- * tables; unpacking adds a third (gzip) or less (zstd); a query adds SQLite's machine; for JSON Lines it is jansson, which
- * makes an object of each line.
+ * What bounds it: for csv the bytes (23 a row; a state machine goes through them one by one) and two look-ups in
+ * hash tables; unpacking adds a third (gzip) or a tenth (zstd); a query has SQLite's machine in place of the parser;
+ * for JSON Lines it is jansson, which makes an object of each line.
  */
 #include <sqlite3.h>
 #include <stdlib.h>

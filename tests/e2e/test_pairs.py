@@ -12,8 +12,8 @@ import pytest
 
 from client.requester import end_name, spec
 from client.worker import Session
-from crowdveil.wire import GRID
 from conftest import ROOT
+from crowdveil.wire import GRID
 from harness.commands import as_requester, crowdveil
 
 ARMS = 4

@@ -74,7 +74,7 @@ static void try_on(const struct cv_policy_class *class, const uint8_t *bytes, si
                          .arms = ARMS,
                          .epsilon_micro = 250000,
                          .tokens_per_worker = 1,
-                         .tokens = 1 << 30,
+                         .tokens = 1 << 14, /* few: arms are parked */
                          .thirdparty_trusted = true};
   if (class->kind == CV_POLICY_RECRUITMENT) {
     spec.cost_micro = costs;
@@ -93,6 +93,7 @@ static void try_on(const struct cv_policy_class *class, const uint8_t *bytes, si
       CV_REQUIRE(cv_params_set_number(&spec.policy.params, rule->key, rule->whole ? 1000 : 0.1) == CV_OK);
     }
   }
+  CV_REQUIRE(cv_policy_refresh(&spec.policy) == CV_OK);
   CV_REQUIRE(cv_policy_check(&spec.policy, &bad, NULL) == CV_OK);
   if (!fits(&spec)) {
     spec.edges = 0; /* policies that use no graph */

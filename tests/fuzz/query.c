@@ -42,7 +42,8 @@ static size_t make_folder(uint8_t *bytes) {
   CV_REQUIRE(sqlite3_open(path, &db) == SQLITE_OK);
   CV_REQUIRE(sqlite3_exec(db,
                           "CREATE TABLE rating (item TEXT, score REAL, who TEXT, note BLOB);"
-                          "INSERT INTO rating VALUES ('a', 1, 'x', NULL), ('b', 2.5, 'y', x'00ff'), ('a', NULL, 'x', 3);"
+                          "INSERT INTO rating VALUES ('a', 1, 'x', NULL), ('b', 2.5, 'y', x'00ff');"
+                          "INSERT INTO rating VALUES ('a', NULL, 'x', 3);"
                           "CREATE VIEW good AS SELECT item, score, who FROM rating WHERE score > 0;",
                           NULL, NULL, NULL) == SQLITE_OK);
   CV_REQUIRE(sqlite3_close(db) == SQLITE_OK);
@@ -62,11 +63,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
   const uint8_t *before = is_database ? bytes + 1 : small;
   size_t before_n = is_database ? n - 1 : small_n;
   write_file(before, before_n);
-  fuzz_data((struct cv_items_csv){.format = CV_FORMAT_SQLITE,
-                                  .file = path,
-                                  .query = is_database ? given : text,
-                                  .steps = STEPS},
-            bytes[0]);
+  fuzz_data(
+      (struct cv_items_csv){
+          .format = CV_FORMAT_SQLITE, .file = path, .query = is_database ? given : text, .steps = STEPS},
+      bytes[0]);
   CV_REQUIRE(read_file(after) == before_n && memcmp(after, before, before_n) == 0);
   CV_REQUIRE(unlink(path) == 0 && rmdir(folder) == 0 && mkdir(folder, 0700) == 0);
   free(text);

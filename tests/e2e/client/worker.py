@@ -31,9 +31,9 @@ class Session(Closing):
         envelope.tokens.add(ticket=ticket, values=values)
         self.send(envelope)
 
-    def decline(self, campaign, why, ticket=b""):
+    def decline(self, campaign, why, ticket=b"", used_up=False, arms=()):
         envelope = self.pb.Envelope()
-        envelope.declines.add(campaign=campaign, why=why, ticket=ticket)
+        envelope.declines.add(campaign=campaign, why=why, ticket=ticket, used_up=used_up, arms=arms)
         self.send(envelope)
 
     def next(self):

@@ -198,6 +198,9 @@ static void test_the_unit_of_a_data_file(void **state) {
   file.source.scale = (struct cv_data_scale){.low = 0, .high = 1};
   assert_null(cv_unit_of(&file).name);
   assert_null(cv_unit_of(NULL).name);
+  /* a file of comparisons has no scale */
+  file.source.scale = (struct cv_data_scale){0};
+  assert_null(cv_unit_of(&file).name);
   file.file.items.source = CV_SOURCE_GIVEN;
   file.source.scale = (struct cv_data_scale){0};
   assert_null(cv_unit_of(&file).name);

@@ -121,7 +121,6 @@ static void check_exhausted(const struct pair *pair) {
   for (uint32_t arm = 0; arm < pair->exhausted; arm++) {
     struct cv_standing standing;
     cv_policy_standing(pair->steady, arm, &standing);
-    assert_true(standing.held == CV_HELD_NO || standing.held == CV_HELD_USED_UP);
     assert_true(!pair->steady_step.done || standing.rank_class > 0);
   }
   assert_true(pair->exhausted < ARMS || pair->steady_step.done);
@@ -159,6 +158,9 @@ static uint32_t try_all_ways(const struct cv_policy_class *class, uint64_t exhau
     struct pair pair = {.exhausts_at = exhausts_at};
     if (!play_init(&pair.play, class, way, ARMS, SEED)) {
       continue;
+    }
+    if (class->kind == CV_POLICY_RANKING && way % 2 == 0) {
+      pair.play.spec.tokens = 20000; /* few: arms are parked on boundaries, too */
     }
     pair.steady = play_policy(&pair.play, SEED);
     pair.moved = play_policy(&pair.play, SEED);
