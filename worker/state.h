@@ -36,8 +36,8 @@ struct cv_worker {
   uint64_t allowance_ms;
   struct cv_worker_outbox outbox;
   struct cv_reasons reasons; /* of refusals, logged so far */
-  uint64_t questions;  /* asked so far: each has a number of its own */
-  uint32_t unanswered; /* assignments whose questions have not all been answered */
+  uint64_t questions;        /* asked so far: each has a number of its own */
+  uint32_t unanswered;       /* assignments whose questions have not all been answered */
   struct cv_worker_figures figures;
 };
 

@@ -47,7 +47,7 @@ struct cv_terms {
   uint64_t epsilon_micro;
   uint32_t tokens_per_worker;
   uint32_t arms;
-  bool pairs; /* each assignment names an opponent */
+  bool pairs;        /* each assignment names an opponent */
   uint32_t lease_ms; /* time to answer an assignment; 0: not told */
 };
 
