@@ -25,7 +25,7 @@ def campaign_of(folder):
         file.writelines(f'"{text}",{(at + row) % 10}\n' for at, text in enumerate(names) for row in range(ROWS))
     (folder / "campaign.yaml").write_text(
         "campaign: many\n"
-        "items: {source: csv, path: scores.csv, item: item, score: score}\n"
+        "items: {source: csv, path: scores.csv, item: item, score: score, replacement: true}\n"
         "policy: {name: ppar, alpha: 0.1, tokens_per_round: 1}\n"
         "privacy: {mechanism: hybrid, epsilon: 1, tokens_per_worker: 1, share_names: true}\n"
         f"limits: {{tokens: {ITEMS * ROWS}, idle: 60s}}\n", encoding="utf-8")
@@ -39,8 +39,8 @@ def test_twenty_thousand_items_with_long_names(tmp_path):
     result = json.loads(done.stdout)
     listed = [text for group in result["classes"] for text in group] + result["undecided"]
     assert sorted(listed) == sorted(names), "expected each item once, by its whole name"
-    assert result["tokens"] == ITEMS * ROWS and result["rounds"] == ROWS
-    assert set(result["item_tokens"].values()) == {ROWS}
+    assert ITEMS <= result["tokens"] <= ITEMS * ROWS and result["rounds"] > 1
+    assert sum(result["item_tokens"].values()) == result["tokens"] and min(result["item_tokens"].values()) > 0
     assert f"... and {ITEMS - 1000} more of {ITEMS} items; " in done.stderr
     assert max(map(len, done.stderr.splitlines())) < 8000, "expected a line of names to be cut"
 
