@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces the score by a token before the form is sent. The score has no name in the form, so a browser never sends it.
+// Replaces the score by a token before the form is sent. The score has no name in the form, or is in no form, so a browser
+// never sends it.
 import { privatize, scoreOf } from "./privatizer.js";
 
 function lawOf({ bits, p00, p11, epsilon, delta, printed, low, high }) {
@@ -23,16 +24,25 @@ function tokenOf(form, score) {
   return token;
 }
 
+/** What the person chose: a number, or one of two items; null if neither item is chosen. */
+function chosen() {
+  return document.getElementById("score") ?? document.querySelector("input[name=choice]:checked");
+}
+
 const form = document.getElementById("local");
 if (form !== null) {
   form.addEventListener("submit", (event) => {
     if (event.submitter?.name === "skip") {
       return;
     }
-    const input = document.getElementById("score");
+    const input = chosen();
+    if (input === null) {
+      event.preventDefault();
+      return;
+    }
     const hidden = form.elements.token ?? form.appendChild(document.createElement("input"));
     Object.assign(hidden, { type: "hidden", name: "token", value: tokenOf(form, BigInt(input.value)) });
-    input.value = ""; // nothing keeps it: neither the history nor the list of earlier inputs
+    input.type === "radio" ? (input.checked = false) : (input.value = ""); // nothing keeps it: neither the history nor the list of earlier inputs
     document.getElementById("send").disabled = true;
   });
   document.getElementById("send").disabled = false;

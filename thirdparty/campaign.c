@@ -403,8 +403,9 @@ enum cv_err cv_thirdparty_campaign_record(struct cv_thirdparty_campaign *campaig
  */
 static bool may_sum(const struct cv_spec *spec, const struct cv_release *release, uint64_t asked, uint64_t before) {
   uint64_t tokens = release->tokens;
+  bool repeats = cv_traits_repeats(cv_traits_of(spec->mechanism.name));
   if (release->last && spec->edges == 0) {
-    return tokens <= before + asked;
+    return tokens <= (repeats ? spec->tokens : before + asked);
   }
   if (tokens == asked || tokens == before + asked) {
     return true;
@@ -412,8 +413,7 @@ static bool may_sum(const struct cv_spec *spec, const struct cv_release *release
   if (spec->edges > 0) { /* standings count plays, and a play shows neighbours too: there are more tokens than plays */
     return tokens > asked && tokens <= spec->tokens;
   }
-  return cv_traits_repeats(cv_traits_of(spec->mechanism.name)) && before > 0 && tokens >= before &&
-         tokens <= spec->tokens;
+  return repeats && before > 0 && tokens >= before && tokens <= spec->tokens;
 }
 
 static enum cv_err check_release(const struct cv_thirdparty_campaign *campaign, const struct cv_release *release,

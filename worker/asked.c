@@ -42,6 +42,7 @@ void cv_asked_begin(struct cv_worker *pool, struct cv_worker_campaign *campaign,
     const struct cv_question question = {.number = pending->question + i,
                                          .worker = pending->worker,
                                          .arm = arm_of(pending->value[i]),
+                                         .opponent = assign->opponent,
                                          .terms = &campaign->terms,
                                          .law = &campaign->privatizer->law,
                                          .work = campaign->work,
@@ -125,7 +126,8 @@ static bool take(struct cv_worker *pool, const struct cv_worker_campaign *campai
     *ret_value = answer->value;
     return cv_local_sends(&privatizer->law, answer->value);
   }
-  if (answer->value < 0 || answer->value > CV_GRID) {
+  bool is_bit = answer->value == 0 || answer->value == CV_GRID;
+  if (answer->value < 0 || answer->value > CV_GRID || (campaign->terms.pairs && !is_bit)) {
     return false;
   }
   *ret_value = cv_privatizer_apply(privatizer, answer->arm, answer->value, pool->config.rng);

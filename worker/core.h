@@ -46,7 +46,8 @@ struct cv_question {
   uint64_t number; /* from 1, each of this pool once */
   uint64_t worker;
   uint32_t arm;
-  uint64_t due_ms; /* monotonic: the broker then asks another worker, and the pool withdraws the question */
+  uint32_t opponent; /* 1 + the arm that it is compared with: the score is 1 if `arm` is better, else 0; 0: none */
+  uint64_t due_ms;   /* monotonic: the broker then asks another worker, and the pool withdraws the question */
   /* Borrowed during the call. */
   const struct cv_terms *terms;
   const struct cv_local *law; /* of the campaign's privatizer */

@@ -18,6 +18,12 @@ void cv_exchange_ask(const struct cv_exchange_question *question, struct cv_buf 
   cv_jot_whole(&json, question->item);
   cv_jot_key(&json, "name");
   cv_jot_text(&json, question->name);
+  if (question->versus_name != NULL) {
+    cv_jot_key(&json, "versus");
+    cv_jot_whole(&json, question->versus);
+    cv_jot_key(&json, "versus_name");
+    cv_jot_text(&json, question->versus_name);
+  }
   cv_jot_key(&json, "campaign");
   cv_jot_text(&json, question->campaign);
   cv_jot_key(&json, "worker");

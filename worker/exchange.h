@@ -16,9 +16,11 @@ enum { CV_EXCHANGE_LINE_BYTES = 4096 /* longest answer */ };
 
 struct cv_exchange_question {
   uint64_t id, worker;
-  uint32_t item;        /* from 0 */
-  const char *name;     /* of the item */
-  const char *campaign; /* its name */
+  uint32_t item;           /* from 0 */
+  const char *name;        /* of the item */
+  const char *campaign;    /* its name */
+  uint32_t versus;         /* the item that it is compared with, if there is one */
+  const char *versus_name; /* NULL: there is none */
 };
 
 struct cv_exchange_answer {

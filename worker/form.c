@@ -22,8 +22,8 @@ enum { CONNECTIONS_MAX = 256, ITEM_BYTES = 256, WAIT_MS = 3000 /* of a request f
 struct about {
   struct cv_terms terms;
   struct cv_local law;
-  char item[ITEM_BYTES];
-  uint32_t arm;
+  char item[ITEM_BYTES], versus[ITEM_BYTES];
+  uint32_t arm, opponent;
   uint64_t due_ms;
 };
 
@@ -133,9 +133,15 @@ static void ask(void *data, const struct cv_question *question) {
   if (about == NULL) {
     return; /* its lease ends it */
   }
-  *about = (struct about){
-      .terms = *question->terms, .law = *question->law, .arm = question->arm, .due_ms = question->due_ms};
+  *about = (struct about){.terms = *question->terms,
+                          .law = *question->law,
+                          .arm = question->arm,
+                          .opponent = question->opponent,
+                          .due_ms = question->due_ms};
   cv_text_print(about->item, sizeof(about->item), "%s", question->work->name[question->arm]);
+  if (question->opponent > 0) {
+    cv_text_print(about->versus, sizeof(about->versus), "%s", question->work->name[question->opponent - 1]);
+  }
   person->about = about;
   person->question = question->number;
   person->state = ASKED;
@@ -215,6 +221,7 @@ static enum MHD_Result show(struct cv_form *form, struct MHD_Connection *connect
     uint64_t now_ms = cv_clock_mono_ms();
     view.campaign = about->terms.name;
     view.item = about->item;
+    view.versus = about->opponent > 0 ? about->versus : NULL;
     view.question = person->question;
     view.arm = about->arm;
     view.terms = &about->terms;

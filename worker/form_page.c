@@ -127,7 +127,7 @@ static void put_law(const struct cv_form_view *view, struct cv_buf *out) {
 
 /* ---- pages ---- */
 
-static void put_input(const struct cv_form_view *view, bool is_local, struct cv_buf *out) {
+static void put_score(const struct cv_form_view *view, bool is_local, struct cv_buf *out) {
   put(out, "<p><label for=\"score\">Your score for <strong>");
   put_text(out, view->item);
   put_format(out, "</strong>, a whole number from 0 (worst) to %" PRIu64 " (best)</label>\n", view->steps);
@@ -136,8 +136,30 @@ static void put_input(const struct cv_form_view *view, bool is_local, struct cv_
              "<input id=\"score\" %stype=\"number\" inputmode=\"numeric\" min=\"0\" max=\"%" PRIu64
              "\" step=\"1\" required autofocus autocomplete=\"off\" aria-describedby=\"fate\"></p>\n",
              is_local ? "" : "name=\"score\" ", view->steps);
+}
+
+static void put_choice(const struct cv_form_view *view, bool is_local, bool is_item, struct cv_buf *out) {
+  /* In no form, a browser does not send it. */
+  put_format(out, "<p><label><input type=\"radio\" %s value=\"%" PRIu64 "\" required> <strong>",
+             is_local ? "name=\"choice\" form=\"nowhere\"" : "name=\"score\"", is_item ? view->steps : 0);
+  put_text(out, is_item ? view->item : view->versus);
+  put(out, "</strong></label></p>\n");
+}
+
+/* Two items to compare. Which one stands first changes, since people prefer the first. */
+static void put_choices(const struct cv_form_view *view, bool is_local, struct cv_buf *out) {
+  bool item_first = view->question % 2 == 0;
+  put(out, "<fieldset aria-describedby=\"fate\">\n<legend>Which is better?</legend>\n");
+  put_choice(view, is_local, item_first, out);
+  put_choice(view, is_local, !item_first, out);
+  put(out, "</fieldset>\n");
+}
+
+static void put_input(const struct cv_form_view *view, bool is_local, struct cv_buf *out) {
+  (view->versus == NULL ? put_score : put_choices)(view, is_local, out);
   put_format(out, "<p><button type=\"submit\"%s>Send</button>\n", is_local ? " id=\"send\" disabled" : "");
-  put(out, "<button type=\"submit\" name=\"skip\" value=\"1\" formnovalidate>Skip this item</button></p>\n");
+  put_format(out, "<button type=\"submit\" name=\"skip\" value=\"1\" formnovalidate>Skip %s</button></p>\n",
+             view->versus == NULL ? "this item" : "these items");
 }
 
 void cv_form_put_question(const struct cv_form_view *view, struct cv_buf *out) {

@@ -26,6 +26,7 @@ struct cv_form_view {
   const char *noticed; /* the item that the notice is about */
   /* Of a question. */
   const char *campaign, *item, *secret;
+  const char *versus; /* the item that it is compared with; NULL: it is scored */
   uint64_t question, steps, left_s;
   uint32_t arm;
   const struct cv_terms *terms;

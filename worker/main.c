@@ -171,7 +171,8 @@ static enum cv_err check(const void *settings, const char *word, struct cv_why *
   struct cv_drbg drbg;
   (void)word;
   cv_drbg_init(&drbg);
-  enum cv_err err = cv_works_load(worker->campaign, worker->seed, &drbg.rng, &works, why);
+  enum cv_err err = cv_works_load(worker->campaign, worker->seed, worker->exec != NULL || worker->form.listen != NULL,
+                                  &drbg.rng, &works, why);
   cv_drbg_fini(&drbg);
   if (err == CV_OK) {
     cv_works_fini(&works);

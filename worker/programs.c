@@ -27,6 +27,7 @@ enum {
 struct question {
   uint64_t number, worker;
   uint32_t item, slot; /* NO_SLOT: not asked yet */
+  uint32_t opponent;   /* 1 + the item that it is compared with; 0: none */
   const struct cv_work *work;
   bool withdrawn; /* asked, and no answer is taken any more */
 };
@@ -95,12 +96,16 @@ static void forget(struct cv_programs *programs, struct question *question) {
 
 static void write_question(struct slot *slot, struct question *question) {
   struct cv_buf line = {0};
-  cv_exchange_ask(&(struct cv_exchange_question){.id = question->number,
-                                                 .worker = question->worker,
-                                                 .item = question->item,
-                                                 .name = question->work->name[question->item],
-                                                 .campaign = question->work->campaign},
-                  &line);
+  const bool compares = question->opponent > 0;
+  cv_exchange_ask(
+      &(struct cv_exchange_question){.id = question->number,
+                                     .worker = question->worker,
+                                     .item = question->item,
+                                     .name = question->work->name[question->item],
+                                     .campaign = question->work->campaign,
+                                     .versus = compares ? question->opponent - 1 : 0,
+                                     .versus_name = compares ? question->work->name[question->opponent - 1] : NULL},
+      &line);
   /* At most PIPE_BUF bytes are written wholly or not at all, and the pipe has room for all that may be open. */
   bool written = cv_buf_ok(&line) && write(slot->in, line.data, line.len) == (ssize_t)line.len;
   if (!written) {
@@ -147,6 +152,7 @@ static void ask(void *data, const struct cv_question *question) {
   *row = (struct question){.number = question->number,
                            .worker = question->worker,
                            .item = question->arm,
+                           .opponent = question->opponent,
                            .slot = NO_SLOT,
                            .work = question->work};
   hand_out(programs);

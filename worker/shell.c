@@ -456,7 +456,8 @@ static enum cv_err load_works(void *party, struct cv_daemon *daemon, struct cv_w
   shell->daemon = daemon;
   CV_TRY(start_spawner(shell, why));
   CV_TRY(bind_form(shell, why));
-  return cv_works_load(settings->campaign, settings->seed, cv_daemon_rng(daemon), &shell->works, why);
+  return cv_works_load(settings->campaign, settings->seed, settings->exec != NULL || settings->form.listen != NULL,
+                       cv_daemon_rng(daemon), &shell->works, why);
 }
 
 static enum cv_err open_all(void *party, struct cv_daemon *daemon, struct cv_why *why) {

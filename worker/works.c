@@ -38,7 +38,9 @@ static enum cv_err add(struct cv_works *works, const char *path, uint64_t seed, 
   /* A drawn seed is below 2^53, as one that a campaign file can name. */
   uint64_t own = served->campaign.items.has_seed ? served->campaign.items.seed : cv_rng_u64(rng) >> 11;
   own = seed == CV_WORKS_SEED_NONE ? own : seed;
-  CV_TRY(cv_score_source_needs_means(&served->campaign, why));
+  if (!works->are_asked) {
+    CV_TRY(cv_score_source_needs_means(&served->campaign, why));
+  }
   CV_TRY(cv_score_source_init(&served->source, &served->campaign, own, why));
   if (served->source.persons.persons > 0) {
     works->persons = &served->source.persons;
@@ -95,9 +97,10 @@ static enum cv_err add_all(struct cv_works *works, const char *folder, uint64_t 
   return err;
 }
 
-enum cv_err cv_works_load(const char *path, uint64_t seed, struct cv_rng *rng, struct cv_works *ret,
+enum cv_err cv_works_load(const char *path, uint64_t seed, bool are_asked, struct cv_rng *rng, struct cv_works *ret,
                           struct cv_why *why) {
-  struct cv_works works = {.served = calloc(WORKS_MAX, sizeof(*works.served)),
+  struct cv_works works = {.are_asked = are_asked,
+                           .served = calloc(WORKS_MAX, sizeof(*works.served)),
                            .work = calloc(WORKS_MAX, sizeof(*works.work))};
   struct stat info;
   enum cv_err err = CV_OK;

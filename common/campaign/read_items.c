@@ -377,18 +377,6 @@ static enum cv_err take_versus(struct cv_yaml *yaml, const yaml_node_t *mapping,
   if (worker.key != NULL) {
     return cv_yaml_fail(yaml, worker.key, why, "items.worker with items.versus; expected no persons with comparisons");
   }
-  static const char *const others[] = {"missing", "top", "min_rows"};
-  for (size_t i = 0; i < CV_COUNT(others); i++) {
-    struct cv_yaml_pair other = cv_yaml_find(yaml, mapping, others[i]);
-    if (other.key != NULL) {
-      return cv_yaml_fail(yaml, other.key, why,
-                          "items.%s with items.versus; expected all rows of a file of comparisons", others[i]);
-    }
-  }
-  if (form->source != CV_FORMAT_CSV) {
-    return cv_yaml_fail(yaml, versus.key, why, "items.versus with source %s; expected source csv",
-                        source_words[form->source]);
-  }
   return form->replacement ? CV_OK
                            : cv_yaml_fail(yaml, versus.key, why,
                                           "items.versus without replacement; expected replacement: true, since an "

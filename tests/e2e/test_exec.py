@@ -25,7 +25,7 @@ class World:
     def __init__(self, deployment, broker=None, **changes):
         self.deployment, self.folder = deployment, deployment.folder
         deployment.up(broker={"limits": {"trusted_thirdparty": True}, **(broker or {})})
-        items = ", ".join(f"{{name: '{name}', mean: 0.5}}" for name in NAMES)
+        items = ", ".join(f"{{name: '{name}'}}" for name in NAMES)
         self.file = self.folder / "campaign.yaml"
         self.file.write_text(f"campaign: test\nitems: {{list: [{items}]}}\npolicy: {{name: ppar, alpha: 0.3}}\n"
                              "privacy: {epsilon: 1}\n")
@@ -290,3 +290,21 @@ def test_another_user_for_the_programs(deployment, tmp_path):
     assert not told.exists()
     refused = world.start(script, exec_user="no-such-user")
     assert refused.wait() == 2 and "exec: user: unknown user no-such-user" in refused.text()
+
+
+def test_a_program_compares_two_items(deployment):
+    """Pairs: the line names both, and the answer is one bit; a program that answers something else is told."""
+    world = World(deployment, pairs=True)
+    world.file.write_text(world.file.read_text().replace("items: {", "items: {rewards: pairs, "))
+    script = world.script(python("""
+for line in sys.stdin:
+    asked = json.loads(line)
+    assert asked["versus"] != asked["item"] and asked["versus_name"] != asked["name"]
+    print(1 if SCORES[asked["item"]] > SCORES[asked["versus"]] else 0, flush=True)
+"""))
+    worker = world.start(script, exec_ahead=8)
+    with deployment.requester() as requester:
+        finished = requester.watch(world.campaign)
+    assert end_name(finished.progress.end) == "complete", worker.text()
+    # the best wins against both others, the worst against none
+    assert given_means(deployment, len(NAMES))[::2] == [1, 0]

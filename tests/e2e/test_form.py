@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The form of a gateway, without a browser: what it shows, what it takes, what it refuses."""
+import html
 import re
 
 import pytest
@@ -213,3 +214,27 @@ def test_the_file_of_people_is_closed_to_others(deployment):
     file.chmod(0o640)
     gateway = world.deployment.start_worker("gateway/101-120", world.file, world.settings)
     assert gateway.wait() != 0 and "is open to others than its owner; expected mode 0600" in gateway.text()
+
+
+def test_people_compare_two_items(deployment):
+    """Pairs: a choice of two, whose answer is a bit; a score between is not taken."""
+    world = World(deployment, start=False, pairs=True, policy="ppar-kl", policy_params={"alpha": .9, "delta": .5})
+    world.file.write_text(world.file.read_text().replace("items: {", "items: {rewards: pairs, "))
+    world.start()
+    person, seen = world.person(), 0
+    page = person.look()
+    assert "Which is better?" in page and item(page) is None
+    between = person.send(page, score=5)[1]
+    assert "was counted" not in between
+    while not world.is_over():
+        page = person.look()
+        shown = [(int(value), html.unescape(name)) for value, name in
+                 re.findall(r'type="radio" name="score" value="(\d+)" required> <strong>(.*?)</strong>', page)]
+        if not shown:
+            continue
+        assert len({name for _, name in shown}) == 2 and sorted(value for value, _ in shown)[0] == 0
+        best = max(shown, key=lambda one: SCORES[NAMES.index(one[1])])
+        assert person.send(page, score=best[0])[0] == 200
+        seen += 1
+    assert end_name(world.finished().progress.end) == "complete" and seen > 0
+    assert given_means(deployment, 3)[::2] == [1, 0]

@@ -25,6 +25,7 @@
 #include "tests/unit/lab/good.h"
 
 #define ITEMS   "items: {list: [{name: a, mean: 0.9}, {name: b, mean: 0.4}]}\n"
+#define PAIRS   "items: {rewards: pairs, list: [{name: a, mean: 0.9}, {name: b, mean: 0.4}]}\n"
 #define WORKERS "workers: {synthetic: {count: 4, rewards: truncated-normal}}\nbudget: 400\n"
 
 /* One of these suits each policy. */
@@ -45,10 +46,14 @@ static void parse(const struct cv_policy_class *policy, const char *privacy, con
   (void)snprintf(text, sizeof(text),
                  "campaign: one\n%spolicy: {name: %s%s}\nprivacy: %s\nlimits: {tokens: 200}\n"
                  "experiment:\n  measure: %s\n%s  series:\n    - {name: mine}\n  metrics: [%s]\n",
-                 policy->kind == CV_POLICY_RECRUITMENT ? WORKERS : ITEMS, policy->name,
-                 policy->kind == CV_POLICY_RANKING  ? ", alpha: 0.1, tokens_per_round: 20"
-                 : strcmp(policy->name, "dpf") == 0 ? ", epsilon: 0.5"
-                                                    : "",
+                 policy->kind == CV_POLICY_RECRUITMENT ? WORKERS
+                 : policy->duels                       ? PAIRS
+                                                       : ITEMS,
+                 policy->name,
+                 policy->duels                       ? ", tokens_per_round: 20"
+                 : policy->kind == CV_POLICY_RANKING ? ", alpha: 0.1, tokens_per_round: 20"
+                 : strcmp(policy->name, "dpf") == 0  ? ", epsilon: 0.5"
+                                                     : "",
                  privacy, measure->name, is_numbered ? x_numbers : "", metric);
   assert_good(cv_lab_experiment_parse("./made.yaml", text, strlen(text), NULL, ret, &why));
 }

@@ -22,6 +22,18 @@ static void test_a_question(void **state) {
   cv_buf_fini(&out);
 }
 
+static void test_a_comparison(void **state) {
+  static const char expected[] =
+      "{\"id\":8,\"item\":2,\"name\":\"Roma\",\"versus\":0,\"versus_name\":\"Wok\",\"campaign\":\"c\",\"worker\":1}\n";
+  const struct cv_exchange_question question = {
+      .id = 8, .item = 2, .name = "Roma", .versus_name = "Wok", .campaign = "c", .worker = 1};
+  struct cv_buf out = {0};
+  cv_exchange_ask(&question, &out);
+  assert_int_equal(out.len, sizeof(expected) - 1);
+  assert_memory_equal(out.data, expected, out.len);
+  cv_buf_fini(&out);
+}
+
 static void test_answers(void **state) {
   static const struct {
     const char *line;
@@ -96,6 +108,7 @@ static void test_what_is_no_answer(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_question),
+      cmocka_unit_test(test_a_comparison),
       cmocka_unit_test(test_answers),
       cmocka_unit_test(test_what_is_no_answer),
   };
