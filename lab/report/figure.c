@@ -340,8 +340,20 @@ static size_t columns_of(const struct drawing *drawing) {
   return drawing->cells > 4 ? 3 : 2;
 }
 
+/* How many names of the legend gnuplot sets beside each other at least; it is generous with the width of letters. */
+static size_t legends_beside(const struct drawing *drawing) {
+  size_t longest = 0;
+  for (size_t i = 0; i < drawing->count; i++) {
+    size_t n = base_of(&drawing->one[i]);
+    longest = n > longest ? n : longest;
+  }
+  size_t most = 880 / (80 + 19 * longest / 2);
+  return most < 1 ? 1 : most < LEGENDS_BESIDE ? most : LEGENDS_BESIDE;
+}
+
 static size_t legend_height(const struct drawing *drawing) {
-  return 20 + LEGEND_HEIGHT * ((drawing->looks + LEGENDS_BESIDE - 1) / LEGENDS_BESIDE);
+  size_t beside = legends_beside(drawing);
+  return 20 + LEGEND_HEIGHT * ((drawing->looks + beside - 1) / beside);
 }
 
 static size_t height_of(const struct drawing *drawing) {
@@ -458,10 +470,13 @@ static enum cv_err write_script(const struct drawing *drawing, const char *folde
   if (file == NULL) {
     return CV_ERR_IO;
   }
-  cv_lab_gnuplot_begin(figure->title, drawing->bars.text, drawing->has_x ? figure->x_label : NULL, figure->y_label,
-                       file);
+  const char *about = drawing->cells == 0 ? drawing->bars.text : NULL; /* panels have it in their common title */
+  cv_lab_gnuplot_begin(figure->title, about, drawing->has_x ? figure->x_label : NULL, figure->y_label, file);
   if (figure->log_x && drawing->has_x) {
     (void)fprintf(file, "set logscale x %d\n", is_power_of_two(drawing->last_x) ? 2 : 10);
+    if (drawing->ends > 0) { /* names stand where the lines end, not a decade later */
+      (void)fprintf(file, "set xrange [*:%.10g]\n", 1.03 * drawing->last_x);
+    }
   } else if (drawing->has_x) {
     bool has_tics = drawing->one[0].points <= TICS_MOST;
     (void)fputs(has_tics ? "set offsets graph 0.02, graph 0.02, 0, 0\n" : "set autoscale xfix\n", file);

@@ -107,9 +107,12 @@ void cv_lab_gnuplot_begin(const char *title, const char *about, const char *x_la
       "set key below center horizontal Left reverse noenhanced samplen 4 spacing 1.2\nset bars 0.6\n"
       "set xlabel offset 0,0.35\n",
       to);
-  cv_lab_gnuplot_label("title", title, to);
-  if (about != NULL) { /* in small letters between the title and the plot */
-    (void)fputs("set title offset 0,1.1\nset tmargin 4.2\nset label ", to);
+  if (about == NULL) {
+    cv_lab_gnuplot_label("title", title, to);
+  } else { /* in the middle of the picture, not of the plot, which may have names beside it */
+    (void)fputs("set tmargin 4.2\nset label ", to);
+    cv_lab_gnuplot_quote(title == NULL ? "" : title, to);
+    (void)fputs(" at screen 0.5, graph 1 offset 0,2.2 center noenhanced\nset label ", to);
     cv_lab_gnuplot_quote(about, to);
     (void)fputs(" at screen 0.5, graph 1 offset 0,0.8 center noenhanced font ',10' tc rgb '#555555'\n", to);
   }

@@ -131,9 +131,11 @@ static void test_the_cells_of_a_large_grid_have_panels(void **state) {
   assert_has("grid.svg", ">epsilon 0<");
   assert_has("grid.svg", ">epsilon 1<");
   assert_has("grid.svg", ">7 % off<"); /* one legend for both */
+  assert_has("grid.svg", ">bars: one standard error of the mean to each side; 10 replicates<");
   size_t bytes;
   char *script = content("grid.gp", &bytes);
   assert_null(strstr(script, "title '7 % off, epsilon 1'"));
+  assert_null(strstr(script, "set label '")); /* what the bars are stands once, in the title, and not in every panel */
   free(script);
   assert_is_png("grid.png", 1800);
   cv_lab_result_fini(&result);
