@@ -56,6 +56,12 @@ static enum cv_err fill_status(struct cv_broker *broker, struct cv_broker_conn *
   return CV_OK;
 }
 
+/* Whether a requester may see the present standings. Of a running campaign with exact sums they are for the trusted
+ * third-party only: the differences from plan to plan would be sums of few tokens. */
+static bool shows_standings(const struct cv_broker_campaign *campaign) {
+  return campaign->has_standings && (campaign->phase == CV_PHASE_ENDED || !campaign->privacy.is_exact);
+}
+
 /* The next part of a running export. */
 static enum cv_err fill_part(struct cv_broker *broker, struct cv_broker_requester *requester,
                              const struct cv_broker_campaign *campaign) {
@@ -92,7 +98,7 @@ static enum cv_err fill_part(struct cv_broker *broker, struct cv_broker_requeste
     cv_broker_campaign_release(campaign, requester->export.releases++, &requester->part_release[part->releases++]);
   }
   if (part->plans == 0 && part->releases == 0) {
-    part->standings = campaign->has_standings ? campaign->spec.arms : 0;
+    part->standings = shows_standings(campaign) ? campaign->spec.arms : 0;
     part->standing = campaign->standing;
     part->last = true;
     requester->export.campaign = 0;
@@ -135,11 +141,9 @@ static enum cv_err fill_request(struct cv_broker *broker, struct cv_broker_conn 
   }
 }
 
-/* Whether the watcher asked for standings and has not received those after the latest plan. Those of exact sums are for
- * the trusted third-party only: the differences from plan to plan would be sums of few tokens. */
+/* Whether the watcher asked for standings and has not received those after the latest plan. */
 static bool owes_standings(const struct cv_broker_requester *requester, const struct cv_broker_campaign *campaign) {
-  return requester->standings_wanted && campaign->has_standings && !campaign->privacy.is_exact &&
-         requester->standings_plan != campaign->plans;
+  return requester->standings_wanted && shows_standings(campaign) && requester->standings_plan != campaign->plans;
 }
 
 /* The next message about a watched campaign: description, standings, progress or end. False if there is nothing to

@@ -6,6 +6,7 @@
 
 #include "broker/campaign.h"
 #include "broker/conn.h"
+#include "broker/opponent.h"
 #include "broker/payer.h"
 #include "broker/places.h"
 #include "broker/shown.h"
@@ -17,10 +18,10 @@
 enum { ROOM_LATER_MS = 10000, WISH_LATER_MS = 20 }; /* delays after which a worker turned away comes again */
 static const uint32_t NONE = CV_LEASE_NONE;
 
-/* Whether the arm has a free place and the connection's share of it is not used up. */
+/* Whether the arm has a free place that the connection may have a score for, and its share of it is not used up. */
 static bool has_place(const struct cv_broker *broker, const struct cv_broker_workers *workers,
                       const struct cv_broker_campaign *campaign, const struct cv_dealing *dealing, uint32_t arm) {
-  return cv_arm_free_places(&campaign->arm[arm]) > 0 &&
+  return cv_arm_has_place(&campaign->arm[arm], cv_dealing_below(dealing, arm)) &&
          dealing->held[cv_broker_gold_item_of(&campaign->gold, arm)] <
              cv_broker_workers_places(broker, workers, &campaign->arm[arm]);
 }
@@ -55,11 +56,12 @@ static uint32_t take_place(const struct cv_broker *broker, const struct cv_broke
   uint32_t arm;
   do { /* an arm whose places are all filled has none left and is not picked again */
     arm = pick_arm(broker, workers, campaign, dealing, seat);
-  } while (arm != NONE && !cv_arm_take_place(campaign, arm, ret_position));
+  } while (arm != NONE && !cv_arm_take_place(campaign, arm, cv_dealing_below(dealing, arm), ret_position));
   return arm;
 }
 
-static enum cv_err tell_terms(struct cv_broker_workers *workers, const struct cv_broker_campaign *campaign) {
+static enum cv_err tell_terms(const struct cv_broker *broker, struct cv_broker_workers *workers,
+                              const struct cv_broker_campaign *campaign) {
   /* Sent once per connection and campaign, before its first assignment. */
   struct cv_broker_outbox *out = &workers->gather;
   struct cv_terms *terms = CV_ARRAY_PUSH(out->frame.campaign, out->frame.campaigns, out->campaigns_cap);
@@ -73,6 +75,8 @@ static enum cv_err tell_terms(struct cv_broker_workers *workers, const struct cv
       .epsilon_micro = campaign->spec.epsilon_micro,
       .tokens_per_worker = campaign->spec.tokens_per_worker,
       .arms = cv_broker_gold_items(&campaign->gold),
+      .pairs = campaign->spec.pairs,
+      .lease_ms = broker->config.limits.lease_ms,
   };
   memcpy(terms->name, campaign->spec.name, sizeof(terms->name));
   memcpy(terms->requester, campaign->requester, sizeof(terms->requester));
@@ -86,16 +90,34 @@ struct question {
   uint64_t place;    /* in the item's stream of tokens */
   const struct cv_arm *arm;
   uint32_t arms, shown[CV_VALUES_MAX]; /* the items that the assignment shows, this one first */
+  uint32_t opponent;                   /* 1 + the item that it is compared with; 0: none */
 };
 
+/* The opponent of a place: the one that the plan names, or one that is always drawn alike. */
+static enum cv_err find_opponent(const struct cv_broker *broker, const struct cv_broker_campaign *campaign,
+                                 uint32_t arm, uint32_t position, uint32_t *ret) {
+  const struct cv_opponent_place place = {
+      .campaign = campaign->id, .plan = campaign->arm[arm].plan, .arm = arm, .position = position};
+  *ret = campaign->arm[arm].opponent;
+  if (!campaign->spec.pairs || *ret > 0) {
+    return CV_OK;
+  }
+  uint32_t drawn;
+  CV_TRY(cv_opponent_draw(&broker->config.tagger, &place, campaign->spec.arms, &drawn));
+  *ret = drawn + 1; /* without gold items, items are arms */
+  return CV_OK;
+}
+
 /* Asks for the taken place of the arm. */
-static void ask_arm(const struct cv_broker_campaign *campaign, uint32_t arm, uint32_t position, struct question *ret) {
+static enum cv_err ask_arm(const struct cv_broker *broker, const struct cv_broker_campaign *campaign, uint32_t arm,
+                           uint32_t position, struct question *ret) {
   *ret = (struct question){.item = cv_broker_gold_item_of(&campaign->gold, arm),
                            .position = position,
                            .place = campaign->arm[arm].first + position,
                            .arm = &campaign->arm[arm]};
   ret->arms = cv_shown_list(campaign, arm, ret->shown);
   ret->shown[0] = ret->item; /* with further arms there are no gold items, and items are arms */
+  return find_opponent(broker, campaign, arm, position, &ret->opponent);
 }
 
 /* Asks a gold item in the place of an arm, whose place stays free: the assignment looks like one of that arm. */
@@ -145,6 +167,7 @@ static enum cv_err give(struct cv_broker *broker, struct cv_broker_workers *work
   /* `round` and `switched` describe the order of all arms' plays, for workers whose answers depend on it. */
   const struct cv_arm *arm = asked->arm;
   assign->place = asked->place;
+  assign->opponent = asked->opponent;
   assign->round = arm->round + lease->position;
   uint64_t switched = arm->switched == 0 ? 0 : arm->switched + (uint64_t)lease->position;
   assign->switched = switched > CV_MEMORY_MAX ? 0 : (uint32_t)switched;
@@ -196,23 +219,23 @@ static enum fate find_payer(struct cv_broker *broker, const struct cv_broker_con
   return FATE_WAITS;
 }
 
-/* What to ask this worker next: the place of an arm, which is taken, or a gold item. False: there is no place. */
-static bool find_question(struct cv_broker *broker, const struct cv_broker_workers *workers,
-                          struct cv_broker_campaign *campaign, const struct cv_dealing *dealing,
-                          const struct cv_seat *seat, struct question *ret) {
+/* What to ask this worker next: the place of an arm, which is taken, or a gold item. *ret_found is false if there is no
+ * place. */
+static enum cv_err find_question(struct cv_broker *broker, const struct cv_broker_workers *workers,
+                                 struct cv_broker_campaign *campaign, const struct cv_dealing *dealing,
+                                 const struct cv_seat *seat, struct question *ret, bool *ret_found) {
   uint32_t gold = cv_broker_gold_draw(&campaign->gold, broker->config.noise), position;
   if (gold != CV_BROKER_ARM_NONE) { /* only while other items are asked, too */
     uint32_t beside = pick_arm(broker, workers, campaign, dealing, seat);
     if (beside != NONE) {
       ask_gold(campaign, gold, beside, ret);
     }
-    return beside != NONE;
+    *ret_found = beside != NONE;
+    return CV_OK;
   }
   uint32_t arm = take_place(broker, workers, campaign, dealing, seat, &position);
-  if (arm != NONE) {
-    ask_arm(campaign, arm, position, ret);
-  }
-  return arm != NONE;
+  *ret_found = arm != NONE;
+  return arm == NONE ? CV_OK : ask_arm(broker, campaign, arm, position, ret);
 }
 
 static enum cv_err try_campaign(struct cv_broker *broker, struct cv_broker_conn *conn,
@@ -236,14 +259,15 @@ static enum cv_err try_campaign(struct cv_broker *broker, struct cv_broker_conn 
     return CV_OK;
   }
   if (!dealing->told) {
-    CV_TRY(tell_terms(workers, campaign));
+    CV_TRY(tell_terms(broker, workers, campaign));
     dealing->told = true;
     broker->said = true;
   }
   /* The lease is reserved first: a place must not be taken without a lease that returns it. */
   CV_TRY(cv_leases_reserve(&workers->leases));
   struct question asked;
-  bool found = find_question(broker, workers, campaign, dealing, seat, &asked);
+  bool found;
+  CV_TRY(find_question(broker, workers, campaign, dealing, seat, &asked, &found));
   if (!found) {
     *ret_fate = campaign->free_places == 0      ? FATE_WAITS
                 : seat != NULL                  ? FATE_PASSED

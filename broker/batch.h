@@ -30,7 +30,14 @@ enum cv_op_kind {
 
 #define CV_DROP_ALL UINT64_C(0x7fffffffffffffff)
 
-enum cv_chunk_kind { CV_CHUNK_PLACES = 1, CV_CHUNK_PAYERS, CV_CHUNK_ARM, CV_CHUNK_ACCOUNTS, CV_CHUNK_GOLD };
+enum cv_chunk_kind {
+  CV_CHUNK_PLACES = 1, /* as version 0.2 stored places (places.h); read, and never written */
+  CV_CHUNK_PAYERS,
+  CV_CHUNK_ARM,
+  CV_CHUNK_ACCOUNTS,
+  CV_CHUNK_GOLD,
+  CV_CHUNK_ROUNDS, /* places by their round */
+};
 
 /* Whether chunks of this kind are 32-bit counters; else bits. */
 static inline bool cv_chunk_has_cells(enum cv_chunk_kind kind) {

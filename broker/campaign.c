@@ -8,7 +8,7 @@
 #include "broker/state.h"
 
 /* 64 MiB: bounds the places that one plan may open at a time, which cv_broker_plan_check() computes in advance. */
-enum { PLACE_CHUNKS_MAX = 16384 };
+enum { PLACE_CHUNKS_MAX = 32768 };
 
 struct cv_broker_campaign *cv_broker_campaign_find(struct cv_broker *broker, uint64_t id) {
   /* Peers name campaigns with 64 bits: cut to 32, a number that does not exist would find another campaign. */
@@ -23,7 +23,8 @@ struct cv_broker_campaign *cv_broker_campaign_find(struct cv_broker *broker, uin
 static enum cv_err make_arms(struct cv_broker_campaign *campaign) {
   campaign->arm = calloc(campaign->spec.arms, sizeof(*campaign->arm));
   campaign->standing = calloc(campaign->spec.arms, sizeof(*campaign->standing));
-  if (campaign->arm == NULL || campaign->standing == NULL) {
+  campaign->news = calloc(campaign->spec.arms, sizeof(*campaign->news));
+  if (campaign->arm == NULL || campaign->standing == NULL || campaign->news == NULL) {
     return CV_ERR_NOMEM;
   }
   CV_TRY(cv_neighbours_init(&campaign->spec, &campaign->graph));
@@ -74,6 +75,7 @@ enum cv_err cv_broker_campaign_new(struct cv_broker *broker, uint32_t id, const 
   }
   campaign->id = id;
   cv_chunks_init(&campaign->places, PLACE_CHUNKS_MAX);
+  cv_chunks_init(&campaign->places_before, PLACE_CHUNKS_MAX);
   cv_chunks_init(&campaign->payers, broker->config.limits.chunks);
   if (CV_TABLE_ADD(broker->campaigns, id, campaign) != CV_OK) {
     cv_broker_campaign_free(campaign);
@@ -93,6 +95,13 @@ void cv_broker_campaign_count(struct cv_broker *broker, const struct cv_broker_c
       cv_ledger_add(totals->promised_micro, cv_privacy_worker_micro(&campaign->privacy, &campaign->spec));
 }
 
+void cv_broker_campaign_list(struct cv_broker_campaign *campaign, uint32_t arm) {
+  if (!campaign->arm[arm].listed) {
+    campaign->arm[arm].listed = true;
+    campaign->news[campaign->news_count++] = arm;
+  }
+}
+
 void cv_broker_campaign_free_secrets(struct cv_broker_campaign *campaign) {
   for (uint32_t i = 0; campaign->arm != NULL && i < campaign->spec.arms; i++) {
     struct cv_arm *arm = &campaign->arm[i];
@@ -101,7 +110,11 @@ void cv_broker_campaign_free_secrets(struct cv_broker_campaign *campaign) {
   }
   free(campaign->arm);
   campaign->arm = NULL;
+  free(campaign->news);
+  campaign->news = NULL;
+  campaign->news_count = 0;
   cv_chunks_fini(&campaign->places);
+  cv_chunks_fini(&campaign->places_before);
   cv_chunks_fini(&campaign->payers);
   cv_broker_gold_free_secrets(&campaign->gold);
   cv_offers_fini(&campaign->offered);
@@ -128,6 +141,7 @@ void cv_broker_campaign_free(struct cv_broker_campaign *campaign) {
   cv_neighbours_fini(&campaign->graph);
   cv_shown_fini(&campaign->shown);
   cv_broker_gold_fini(&campaign->gold);
+  cv_declines_fini(&campaign->declines);
   cv_spec_fini(&campaign->spec);
   free(campaign);
 }
@@ -198,7 +212,11 @@ void cv_broker_campaign_progress(const struct cv_broker *broker, const struct cv
       .epsilon_spent_micro = cv_ledger_most(&campaign->ledger),
       .paid_micro = campaign->payroll.paid_micro,
       .budget_micro = campaign->spec.budget_micro,
+      .used_up_arms = campaign->spent_arms,
+      .used_ups = campaign->spent_arms < CV_USED_UP_SHOWN ? campaign->spent_arms : CV_USED_UP_SHOWN,
   };
+  memcpy(progress.used_up, campaign->used_up, sizeof(progress.used_up));
+  cv_declines_tell(&campaign->declines, &progress);
   memcpy(progress.name, campaign->spec.name, sizeof(progress.name));
   if (cv_broker_campaign_awaited(broker, campaign) != NULL) {
     memcpy(progress.waits_for, campaign->thirdparty, sizeof(progress.waits_for));
@@ -224,10 +242,13 @@ void cv_broker_campaign_release(const struct cv_broker_campaign *campaign, size_
       .arm = row->arm,
       .tokens = row->tokens,
       .noisy_sum = row->noisy_sum,
+      .last = row->wanted > 0,
   };
   /* Which noise a release contains follows from the law and its position. So it is not stored, and is the same each
    * time that the release is sent. */
-  cv_mechanism_noise(&campaign->privacy.law, row->nth, &ret->noise);
+  if (row->nth > 0) {
+    cv_mechanism_noise(&campaign->privacy.law, row->nth, &ret->noise);
+  }
 }
 
 enum cv_err cv_broker_campaign_set_standings(struct cv_broker *broker, struct cv_broker_campaign *campaign,

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "broker/chunks.h"
+#include "broker/declines.h"
 #include "broker/gate.h"
 #include "broker/gold.h"
 #include "broker/ledger.h"
@@ -32,17 +33,21 @@ struct cv_broker;
 
 /* An accepted place, as recorded in the journal. */
 struct cv_entry {
-  uint64_t index; /* of the play in the arm's stream of plays */
+  uint64_t index; /* the place's round; in rows of version 0.2 the play of the arm, without CV_ENTRY_ROUND */
   uint64_t worker;
   uint32_t arm, slot; /* an answer to a gold item: the number of arms, plus one if it is wrong; index 0 */
   uint32_t shown;     /* number of arms that the token covers, the assigned one included */
 };
+
+/* Marks the index of a journal row as a round. */
+#define CV_ENTRY_ROUND (UINT64_C(1) << 63)
 
 struct cv_arm {
   struct cv_mechanism *mechanism;
   uint64_t plan;               /* of the open epoch; 0 = none open */
   uint64_t first;              /* plays of all earlier epochs */
   uint64_t round;              /* of the open epoch: plays of all arms planned before it */
+  uint32_t opponent;           /* of the open epoch: 1 + the arm that all its tokens are compared with; 0: drawn */
   uint32_t switched;           /* of the epoch's first play: how many plays ago another arm was planned; 0: never */
   uint32_t want, next, filled; /* plays: planned; next position never assigned; accepted */
   uint64_t before;             /* tokens of all earlier epochs: equals plays if there is no feedback graph */
@@ -50,9 +55,13 @@ struct cv_arm {
   int64_t sum;                 /* of the open epoch, exact */
   uint32_t *returned;          /* positions to be assigned again; owned */
   uint32_t returned_count;
+  uint32_t returned_low; /* none of them is lower */
   size_t returned_cap;
-  bool touched; /* filled or sum changed since the last batch */
-  bool changed; /* anything else changed since the last batch */
+  bool is_spent;    /* its last release is made: its data are used up */
+  uint64_t said_ms; /* when a connection first said that it has no more scores of the arm; 0: none did. Not stored */
+  bool listed;      /* among `news` */
+  bool touched;     /* filled or sum changed since the last batch */
+  bool changed;     /* anything else changed since the last batch */
   uint64_t dirty_since;
   uint64_t written; /* while restoring: the commit of the stored image */
 };
@@ -61,7 +70,10 @@ struct cv_arm {
 struct cv_broker_release {
   uint64_t number, plan, tokens;
   int64_t noisy_sum;
-  uint32_t arm, nth; /* nth release of the arm */
+  uint32_t arm, nth; /* nth release of the arm; 0: its data are used up, and it has too few tokens for a release */
+  /* Of the last release of an arm whose data are used up: the tokens that all plans wanted of it, and those that it
+   * gave. Else 0. */
+  uint64_t wanted, given;
 };
 
 /*
@@ -96,20 +108,27 @@ struct cv_broker_campaign {
   uint32_t shown_most; /* largest number of arms that one assignment may cover */
   struct cv_shown shown;
   struct cv_arm *arm; /* spec.arms of them; owned; NULL after the campaign stops */
+  uint32_t *news;     /* arms that changed since the last batch, so that a commit costs what changed; owned */
+  uint32_t news_count;
   uint32_t cursor;    /* next arm to assign places of */
   uint32_t open_arms; /* arms with an open epoch */
   uint64_t free_places;
-  struct cv_chunks places;  /* see cv_epoch_place_bit */
-  struct cv_chunks payers;  /* see cv_broker_campaign_payer_bit: slots whose token was accepted */
-  struct cv_offers offered; /* same bits: slots assigned and not yet answered; not stored */
+  struct cv_chunks places;        /* see cv_place_bit */
+  struct cv_chunks places_before; /* while restoring: as version 0.2 stored them; deleted with the next batch */
+  struct cv_chunks payers;        /* see cv_broker_campaign_payer_bit: slots whose token was accepted */
+  struct cv_offers offered;       /* same bits: slots assigned and not yet answered; not stored */
 
   struct cv_ledger ledger; /* of its arms */
   struct cv_payroll payroll;
   struct cv_broker_release *release; /* owned */
   size_t releases, releases_cap;
+  uint32_t said_arms;                          /* of which somebody said so */
+  uint32_t spent_arms;                         /* whose data are used up */
+  struct cv_used_up used_up[CV_USED_UP_SHOWN]; /* the first of them */
   struct cv_digest releases_hash;
   struct cv_plan *plan; /* accepted plans, in order; owned */
   uint64_t planned;     /* tokens of all plans but the last */
+  uint64_t rounds;      /* tokens of all plans: as many places there are so far */
   size_t plans, plans_cap;
   struct cv_digest plans_hash;
   struct cv_standing *standing; /* spec.arms of them, by arm; owned */
@@ -120,8 +139,9 @@ struct cv_broker_campaign {
   bool settled; /* ended, and everything of it is stored or in the batch being stored */
   bool fetched; /* read back from the database to answer a request */
   size_t stored_releases, stored_plans;
-  struct cv_buf journal; /* struct cv_entry each */
-  bool progressed;       /* progress that was not yet sent to watchers */
+  struct cv_buf journal;       /* struct cv_entry each */
+  struct cv_declines declines; /* by its workers; not stored */
+  bool progressed;             /* progress that was not yet sent to watchers */
 
   /* state of the third-party's current connection for this campaign */
   struct {
@@ -147,6 +167,8 @@ CV_MUST_USE enum cv_err cv_broker_campaign_new(struct cv_broker *broker, uint32_
 void cv_broker_campaign_free(struct cv_broker_campaign *campaign);
 /* Frees its secrets: everything that only a running campaign needs. */
 void cv_broker_campaign_free_secrets(struct cv_broker_campaign *campaign);
+/* Lists the arm as changed since the last batch. */
+void cv_broker_campaign_list(struct cv_broker_campaign *campaign, uint32_t arm);
 /* Removes it from the list of open campaigns. */
 void cv_broker_campaign_leave_open(struct cv_broker *broker, struct cv_broker_campaign *campaign);
 /* Frees it in any phase and removes it from memory. */

@@ -17,6 +17,7 @@
 #include "broker/image.h"
 #include "broker/order.h"
 #include "broker/requester.h"
+#include "broker/spent.h"
 #include "broker/state.h"
 #include "broker/thirdparty.h"
 #include "broker/workers.h"
@@ -163,6 +164,10 @@ enum cv_err cv_broker_join(struct cv_broker *broker, const struct cv_identity *i
   }
   broker->conns = conn;
   broker->crowd_conns += conn->workers != NULL;
+  for (struct cv_broker_campaign *each = conn->workers == NULL ? NULL : broker->open; each != NULL;
+       each = each->next_open) {
+    cv_declines_forget(&each->declines, conn->who); /* it is asked again */
+  }
   broker->order_conns += conn->requester != NULL;
   if (conn->thirdparty != NULL) {
     cv_broker_thirdparty_join(broker, conn);
@@ -186,6 +191,7 @@ void cv_broker_leave(struct cv_broker *broker, struct cv_broker_conn *conn) {
   if (conn->workers != NULL && broker->last_out == &conn->workers->ready) {
     broker->last_out = NULL;
   }
+  broker->parted_ms = conn->workers != NULL ? broker->now_ms : broker->parted_ms;
   broker->crowd_conns -= conn->workers != NULL;
   broker->order_conns -= conn->requester != NULL;
   conn_free(conn);
@@ -244,7 +250,11 @@ static void check_limits(struct cv_broker *broker, struct cv_broker_campaign *ca
     cv_broker_campaign_stop(broker, campaign, CV_END_DEADLINE);
   } else if (campaign->spec.idle_ms != 0 && campaign->open_arms > 0 &&
              now_ms > campaign->active_ms + campaign->spec.idle_ms) {
-    cv_broker_campaign_stop(broker, campaign, CV_END_IDLE);
+    if (!cv_broker_spent_close_all(broker, campaign)) {
+      cv_broker_campaign_stop(broker, campaign, CV_END_IDLE);
+    }
+  } else {
+    cv_broker_spent_check(broker, campaign);
   }
 }
 
@@ -259,9 +269,6 @@ static void forgive_stall(struct cv_broker *broker, uint64_t now_ms) {
 }
 
 void cv_broker_tick(struct cv_broker *broker, uint64_t now_ms, uint64_t wall_ms) {
-  if (broker->started_ms == 0) {
-    broker->started_ms = now_ms;
-  }
   forgive_stall(broker, now_ms);
   broker->now_ms = now_ms;
   broker->wall_ms = wall_ms;

@@ -3,6 +3,7 @@
 
 #include "broker/campaign.h"
 #include "broker/conn.h"
+#include "broker/spent.h"
 #include "broker/state.h"
 #include "broker/talk.h"
 #include "broker/token.h"
@@ -54,11 +55,12 @@ static enum cv_err on_decline_one(struct cv_broker *broker, struct cv_broker_con
     return CV_OK;
   }
   note_decline(broker, conn, ticket.campaign, ": assignment declined", decline->why);
+  CV_TRY(decline->used_up ? cv_broker_spent_say_place(broker, conn, &ticket) : CV_OK);
   cv_broker_workers_end_lease_of(broker, conn->workers, &ticket);
   return CV_OK;
 }
 
-static void on_decline(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_decline *decline) {
+static enum cv_err on_decline(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_decline *decline) {
   struct cv_broker_workers *workers = conn->workers;
   const struct cv_leases *leases = &workers->leases;
   struct cv_dealing *dealing =
@@ -67,8 +69,14 @@ static void on_decline(struct cv_broker *broker, struct cv_broker_conn *conn, co
   if (dealing == NULL || dealing->declined) {
     workers->gathered++;
     broker->said = true;
-    return;
+    return CV_OK;
   }
+  struct cv_broker_campaign *campaign = cv_broker_campaign_find(broker, dealing->campaign);
+  if (decline->used_up) {
+    workers->gathered++;
+    return cv_broker_spent_say_arms(broker, conn, campaign, dealing, decline);
+  }
+  CV_TRY(campaign == NULL ? CV_OK : cv_declines_add(&campaign->declines, conn->who, decline->why));
   dealing->declined = true;
   broker->said = true; /* its places can be assigned to other connections */
   note_decline(broker, conn, dealing->campaign, " declined", decline->why);
@@ -79,6 +87,7 @@ static void on_decline(struct cv_broker *broker, struct cv_broker_conn *conn, co
     }
     at = after;
   }
+  return CV_OK;
 }
 
 enum cv_err cv_broker_crowd_frame(struct cv_broker *broker, struct cv_broker_conn *conn,
@@ -103,7 +112,7 @@ enum cv_err cv_broker_crowd_frame(struct cv_broker *broker, struct cv_broker_con
     if (frame->decline[i].has_ticket) {
       CV_TRY(on_decline_one(broker, conn, &frame->decline[i]));
     } else {
-      on_decline(broker, conn, &frame->decline[i]);
+      CV_TRY(on_decline(broker, conn, &frame->decline[i]));
     }
   }
   for (size_t i = 0; i < frame->tokens; i++) {

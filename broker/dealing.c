@@ -7,9 +7,16 @@
 #include "broker/state.h"
 #include "common/base/array.h"
 
+static void clear(struct cv_dealing *dealing) {
+  free(dealing->held);
+  free(dealing->below);
+  dealing->held = NULL;
+  dealing->below = NULL;
+}
+
 void cv_dealings_fini(struct cv_dealings *dealings) {
   for (uint32_t i = 0; i < dealings->count; i++) {
-    free(dealings->dealing[i].held);
+    clear(&dealings->dealing[i]);
   }
   free(dealings->dealing);
   *dealings = (struct cv_dealings){0};
@@ -31,7 +38,7 @@ static enum cv_err make_room(struct cv_broker *broker, struct cv_dealings *deali
     const struct cv_broker_campaign *old = cv_broker_campaign_find(broker, dealings->dealing[i].campaign);
     if (old == NULL ||
         (old->phase == CV_PHASE_ENDED && (dealings->dealing[i].done_told || !dealings->dealing[i].told))) {
-      free(dealings->dealing[i].held);
+      clear(&dealings->dealing[i]);
       *ret = &dealings->dealing[i];
       return CV_OK;
     }
@@ -57,5 +64,23 @@ enum cv_err cv_dealings_make(struct cv_broker *broker, struct cv_dealings *deali
     *dealing = (struct cv_dealing){.campaign = campaign->id, .held = held};
   }
   *ret = dealing;
+  return CV_OK;
+}
+
+uint64_t cv_dealing_below(const struct cv_dealing *dealing, uint32_t arm) {
+  return dealing->below == NULL ? UINT64_MAX : dealing->below[arm];
+}
+
+enum cv_err cv_dealing_lower(struct cv_dealing *dealing, uint32_t arms, uint32_t arm, uint64_t below) {
+  if (dealing->below == NULL) {
+    dealing->below = malloc(arms * sizeof(*dealing->below));
+    if (dealing->below == NULL) {
+      return CV_ERR_NOMEM;
+    }
+    for (uint32_t i = 0; i < arms; i++) {
+      dealing->below[i] = UINT64_MAX;
+    }
+  }
+  dealing->below[arm] = below < dealing->below[arm] ? below : dealing->below[arm];
   return CV_OK;
 }

@@ -26,6 +26,7 @@ void cv_dirty_chunk(struct cv_broker *broker, uint32_t campaign, enum cv_chunk_k
 void cv_dirty_arm(struct cv_broker *broker, struct cv_broker_campaign *campaign, uint32_t arm) {
   struct cv_arm *changed = &campaign->arm[arm];
   changed->changed = true;
+  cv_broker_campaign_list(campaign, arm);
   if (changed->dirty_since == 0) {
     push_dirty(broker, campaign->id, CV_CHUNK_ARM, arm);
     changed->dirty_since = broker->commit;

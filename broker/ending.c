@@ -37,6 +37,8 @@ void cv_broker_campaign_archive(struct cv_broker *broker, const struct cv_broker
   }
   cv_broker_campaign_progress(broker, campaign, &ended->progress);
   ended->ended_wall_ms = campaign->ended_wall_ms;
+  ended->progress.used_up_arms = ended->progress.used_ups = 0; /* a status answer of many has no room for them */
+  ended->progress.declined_all = ended->progress.declineds = 0;
   memcpy(ended->thirdparty, campaign->thirdparty, sizeof(ended->thirdparty));
   ended->worker_micro = cv_privacy_worker_micro(&campaign->privacy, &campaign->spec);
   if (cv_privacy_is_unprotected(&campaign->privacy)) {

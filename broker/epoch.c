@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An epoch has exactly `want` tokens; with a feedback graph exactly as many as the plan's plays show of the arm
- * (shown.c).
+ * An epoch that is not closed early has exactly `want` tokens; with a feedback graph exactly as many as the plan's
+ * plays show of the arm (shown.c).
  */
 #include "broker/epoch.h"
 
@@ -74,6 +74,7 @@ void cv_epoch_number_rounds(struct cv_broker_campaign *campaign) {
     struct cv_arm *arm = &campaign->arm[want.arm];
     bool is_other = last.arm != NOBODY && last.arm != want.arm;
     uint64_t switched = is_other ? 1 : last.switched == 0 ? 0 : last.switched + 1;
+    arm->opponent = want.opponent;
     arm->round = round;
     arm->switched = switched > CV_MEMORY_MAX ? 0 : (uint32_t)switched;
     round += want.tokens;
@@ -92,7 +93,8 @@ enum cv_err cv_epoch_add_plan(struct cv_broker *broker, struct cv_broker_campaig
   }
   memcpy(want, plan->want, plan->wants * sizeof(*want));
   /* `planned` excludes the last plan, whose tokens are still being assigned. */
-  campaign->planned += campaign->plans > 0 ? tokens_of(&campaign->plan[campaign->plans - 1]) : 0;
+  campaign->planned = campaign->rounds;
+  campaign->rounds += tokens_of(plan);
   campaign->plan[campaign->plans++] = (struct cv_plan){.number = plan->number, .wants = plan->wants, .want = want};
   /* Both sides compute this chain; on each connection they compare it before anything else is sent (thirdparty.c). */
   return cv_chain_plan(&campaign->plans_hash, plan, broker->config.digest);
@@ -102,6 +104,13 @@ enum cv_err cv_epoch_add_release(struct cv_broker *broker, struct cv_broker_camp
                                  const struct cv_broker_release *row) {
   CV_TRY(CV_ARRAY_ROOM(campaign->release, campaign->releases + 1, campaign->releases_cap));
   campaign->release[campaign->releases++] = *row;
+  if (row->wanted > 0) {
+    struct cv_used_up *used_up = &campaign->used_up[campaign->spent_arms % CV_USED_UP_SHOWN];
+    if (campaign->spent_arms < CV_USED_UP_SHOWN) {
+      *used_up = (struct cv_used_up){.arm = row->arm, .tokens = row->given, .wanted = row->wanted};
+    }
+    campaign->spent_arms++;
+  }
   struct cv_release release;
   cv_broker_campaign_release(campaign, campaign->releases - 1, &release);
   cv_chain_release(&campaign->releases_hash, &release, broker->config.digest);
@@ -122,6 +131,7 @@ static void draw(struct cv_broker *broker, uint32_t index, struct cv_mechanism *
 enum cv_err cv_epoch_open(struct cv_broker *broker, struct cv_broker_campaign *campaign, const struct cv_plan *plan) {
   CV_TRY(cv_epoch_add_plan(broker, campaign, plan));
   cv_epoch_number_rounds(campaign);
+  cv_places_drop(broker, campaign);
   const uint64_t *shown = cv_shown_by(campaign, plan);
   for (uint32_t i = 0; i < plan->wants; i++) {
     struct cv_arm *arm = &campaign->arm[plan->want[i].arm];
@@ -146,22 +156,6 @@ enum cv_err cv_epoch_open(struct cv_broker *broker, struct cv_broker_campaign *c
   return CV_OK;
 }
 
-/* Drops the bits of places before the next epoch, in whole chunks; chunks that are stored are deleted with the batch.
- * */
-static void drop_places(struct cv_broker *broker, struct cv_broker_campaign *campaign, uint32_t index, uint64_t from,
-                        uint64_t to) {
-  uint64_t first = cv_epoch_place_bit(index, from) / CV_CHUNK_BITS;
-  uint64_t end = cv_epoch_place_bit(index, to) / CV_CHUNK_BITS;
-  for (uint64_t number = first; number < end; number++) {
-    struct cv_chunk *chunk = cv_chunks_find(&campaign->places, number);
-    if (chunk != NULL && chunk->written == 0) {
-      cv_chunks_drop(&campaign->places, chunk);
-    } else if (chunk != NULL) {
-      cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PLACES, chunk);
-    }
-  }
-}
-
 /* The number of tokens in the release that closes the arm's open epoch. */
 static uint64_t tokens_summed(const struct cv_broker_campaign *campaign, uint32_t index) {
   const struct cv_arm *arm = &campaign->arm[index];
@@ -178,30 +172,31 @@ static uint64_t tokens_summed(const struct cv_broker_campaign *campaign, uint32_
   }
 }
 
-static enum cv_err close_epoch(struct cv_broker *broker, struct cv_broker_campaign *campaign, uint32_t index) {
+/* Charges for the release of the arm's epoch and makes it. */
+static void release(struct cv_broker_campaign *campaign, uint32_t index, struct cv_broker_release *row) {
   struct cv_arm *arm = &campaign->arm[index];
-  CV_REQUIRE(arm->plan != 0 && arm->seen == arm->expected && arm->filled == arm->want);
   /* The charge fitted when the plan was accepted, and nothing else charges a running campaign. It is in the same batch
    * as the release, so neither is stored without the other. */
   CV_REQUIRE(cv_ledger_charge(&campaign->ledger, index, cv_epoch_price(campaign, index), NULL) == CV_OK);
-  struct cv_broker_release row = {
-      .number = campaign->releases + 1,
-      .plan = arm->plan,
-      .tokens = tokens_summed(campaign, index),
-      /* The noise was drawn when the plan was opened; nothing random happens here. */
-      .noisy_sum = cv_mechanism_release(arm->mechanism, arm->sum),
-      .arm = index,
-  };
-  row.nth = (uint32_t)arm->mechanism->releases;
-  CV_TRY(cv_epoch_add_release(broker, campaign, &row));
+  row->tokens = tokens_summed(campaign, index);
+  /* The noise was drawn when the plan was opened; nothing random happens here. */
+  row->noisy_sum = cv_mechanism_release(arm->mechanism, arm->sum);
+  row->nth = (uint32_t)arm->mechanism->releases;
+}
+
+/* Adds the release that closes the arm's epoch, and makes the arm ready for the next one. */
+static enum cv_err close_with(struct cv_broker *broker, struct cv_broker_campaign *campaign, uint32_t index,
+                              const struct cv_broker_release *row) {
+  struct cv_arm *arm = &campaign->arm[index];
+  CV_TRY(cv_epoch_add_release(broker, campaign, row));
   broker->totals.releases++;
-  cv_broker_debug(broker, campaign, ": release %llu, of arm %u with %llu tokens", (unsigned long long)row.number,
-                  row.arm, (unsigned long long)row.tokens);
+  cv_broker_debug(broker, campaign, ": release %llu, of arm %u with %llu tokens", (unsigned long long)row->number,
+                  row->arm, (unsigned long long)row->tokens);
   campaign->free_places -= cv_arm_free_places(arm);
+  campaign->reserved -= arm->want - arm->filled;
   campaign->open_arms--;
-  drop_places(broker, campaign, index, arm->first, arm->first + arm->want);
   /* Reset the arm for its next epoch. */
-  arm->first += arm->want;
+  arm->first += arm->filled;
   arm->before += arm->expected;
   arm->plan = arm->expected = arm->seen = 0;
   arm->want = arm->next = arm->filled = 0;
@@ -211,6 +206,30 @@ static enum cv_err close_epoch(struct cv_broker *broker, struct cv_broker_campai
   broker->figures.releases++;
   cv_broker_campaign_mark(broker, campaign);
   return CV_OK;
+}
+
+static enum cv_err close_epoch(struct cv_broker *broker, struct cv_broker_campaign *campaign, uint32_t index) {
+  const struct cv_arm *arm = &campaign->arm[index];
+  CV_REQUIRE(arm->plan != 0 && arm->seen == arm->expected && arm->filled == arm->want);
+  struct cv_broker_release row = {.number = campaign->releases + 1, .plan = arm->plan, .arm = index};
+  release(campaign, index, &row);
+  return close_with(broker, campaign, index, &row);
+}
+
+enum cv_err cv_epoch_close_early(struct cv_broker *broker, struct cv_broker_campaign *campaign, uint32_t index) {
+  struct cv_arm *arm = &campaign->arm[index];
+  CV_REQUIRE(arm->plan != 0 && arm->filled < arm->want && campaign->spec.edges == 0);
+  struct cv_broker_release row = {.number = campaign->releases + 1,
+                                  .plan = arm->plan,
+                                  .arm = index,
+                                  .wanted = arm->first + arm->want,
+                                  .given = arm->first + arm->filled};
+  arm->expected = arm->seen;
+  /* A sum of fewer tokens than the operator's smallest release never leaves, with whatever noise. */
+  if (arm->seen > 0 && arm->seen >= campaign->privacy.least_tokens) {
+    release(campaign, index, &row);
+  }
+  return close_with(broker, campaign, index, &row);
 }
 
 enum cv_err cv_epoch_add(struct cv_broker *broker, struct cv_broker_campaign *campaign, const uint32_t *list,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Epochs: a plan opens one epoch per arm and draws its noise in advance; tokens fill its places; the token that fills
- * the last place closes it with a release.
+ * the last place closes it with a release. If the data of the arm are used up, the epoch is closed early (spent.h).
  */
 #ifndef CV_BROKER_EPOCH_H
 #define CV_BROKER_EPOCH_H
@@ -24,6 +24,12 @@ CV_MUST_USE enum cv_err cv_epoch_open(struct cv_broker *broker, struct cv_broker
  */
 CV_MUST_USE enum cv_err cv_epoch_add(struct cv_broker *broker, struct cv_broker_campaign *campaign,
                                      const uint32_t *list, uint32_t n, const int64_t *value);
+/*
+ * Closes the arm's open epoch with the tokens that it has: the arm's last release. Too few for a release: their sum is
+ * deleted, the release is empty, and nothing is charged. There is no feedback graph. CV_ERR_NOMEM.
+ */
+CV_MUST_USE enum cv_err cv_epoch_close_early(struct cv_broker *broker, struct cv_broker_campaign *campaign,
+                                             uint32_t arm);
 /* The cost of the arm's next release, in micro-epsilon. */
 uint64_t cv_epoch_price(const struct cv_broker_campaign *campaign, uint32_t arm);
 /* Assigns round numbers to the epochs of the last plan. */

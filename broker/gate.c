@@ -51,25 +51,17 @@ static uint32_t least_tokens(const struct cv_local *local, bool small_epochs, co
   return any ? 1 : limits->release_tokens;
 }
 
-/* Upper bound of the releases of one arm, as far as the spec determines it. */
-static uint64_t releases_of(const struct cv_spec *spec, uint32_t least) {
-  const struct cv_param *round = cv_params_find(&spec->policy.params, "tokens_per_round");
-  uint64_t each = least;
-  if (round != NULL && !round->is_text && round->number > (double)each && round->number <= UINT32_MAX) {
-    each = (uint64_t)round->number;
-  }
-  return spec->tokens > each ? spec->tokens / each : 1;
-}
-
 enum cv_err cv_privacy_init(struct cv_spec *spec, const struct cv_broker_limits *limits, struct cv_privacy *ret,
                             struct cv_why *why) {
   struct cv_privacy privacy = {0};
   CV_TRY(cv_local_init(&spec->privatizer, spec->arms, &privacy.local, why));
   bool local = is_local(&privacy.local);
+  /* A comparison is one bit; without a privatizer that bit is the token. */
+  privacy.local.bits = privacy.local.bits || (spec->pairs && !local);
   /* The smallest epoch bounds the number of releases, which the law needs; whether small epochs are allowed depends on
    * the law. So it is computed without the law first, then with it. */
   privacy.least_tokens = least_tokens(&privacy.local, local, limits);
-  CV_TRY(cv_mechanism_law_init(&spec->mechanism, spec->epsilon_micro, releases_of(spec, privacy.least_tokens),
+  CV_TRY(cv_mechanism_law_init(&spec->mechanism, spec->epsilon_micro, cv_mechanism_releases(spec, privacy.least_tokens),
                                &privacy.law, why));
   privacy.least_tokens = least_tokens(&privacy.local, row_of(&privacy)->small_epochs, limits);
   privacy.is_exact = !local && !cv_mechanism_has_noise(privacy.law.class);

@@ -44,11 +44,15 @@ static void put_state(const struct cv_broker_campaign *campaign, struct cv_buf *
   cv_buf_put_bytes(out, campaign->thirdparty, strlen(campaign->thirdparty));
 }
 
-static void put_plan(const struct cv_plan *plan, struct cv_buf *out) {
+/* Arm and tokens of each want; in a campaign of pairs its opponent, too. */
+static void put_plan(const struct cv_plan *plan, bool pairs, struct cv_buf *out) {
   cv_buf_put_u32(out, plan->wants);
   for (uint32_t i = 0; i < plan->wants; i++) {
     cv_buf_put_u32(out, plan->want[i].arm);
     cv_buf_put_u32(out, plan->want[i].tokens);
+    if (pairs) {
+      cv_buf_put_u32(out, plan->want[i].opponent);
+    }
   }
 }
 
@@ -58,6 +62,10 @@ static void put_release(const struct cv_broker_release *row, struct cv_buf *out)
   cv_buf_put_u32(out, row->nth);
   cv_buf_put_u64(out, row->tokens);
   cv_buf_put_u64(out, (uint64_t)row->noisy_sum);
+  if (row->wanted > 0) { /* an older program refuses such a row, instead of asking for more of the arm */
+    cv_buf_put_u64(out, row->wanted);
+    cv_buf_put_u64(out, row->given);
+  }
 }
 
 static void put_standings(const struct cv_broker_campaign *campaign, struct cv_buf *out) {
@@ -149,41 +157,32 @@ static void put_journal(struct cv_broker_campaign *campaign, struct cv_buf *out)
     cv_buf_put_u32(out, entry.slot);
   }
   uint32_t touched = 0, changed = 0;
-  for (uint32_t i = 0; i < campaign->spec.arms; i++) {
-    touched += campaign->arm[i].touched && !campaign->arm[i].changed;
-    changed += campaign->arm[i].changed;
+  for (uint32_t i = 0; i < campaign->news_count; i++) {
+    const struct cv_arm *arm = &campaign->arm[campaign->news[i]];
+    touched += arm->touched && !arm->changed;
+    changed += arm->changed;
   }
   cv_buf_put_u32(out, touched);
-  for (uint32_t i = 0; i < campaign->spec.arms; i++) {
-    const struct cv_arm *arm = &campaign->arm[i];
+  for (uint32_t i = 0; i < campaign->news_count; i++) {
+    const struct cv_arm *arm = &campaign->arm[campaign->news[i]];
     if (arm->touched && !arm->changed) {
-      cv_buf_put_u32(out, i);
+      cv_buf_put_u32(out, campaign->news[i]);
       cv_buf_put_u32(out, arm->filled);
       cv_buf_put_u64(out, (uint64_t)arm->sum);
     }
   }
   cv_buf_put_u32(out, changed);
-  for (uint32_t i = 0; i < campaign->spec.arms; i++) {
-    if (campaign->arm[i].changed) {
-      cv_buf_put_u32(out, i);
-      put_sized_arm(&campaign->arm[i], out);
+  for (uint32_t i = 0; i < campaign->news_count; i++) {
+    const struct cv_arm *arm = &campaign->arm[campaign->news[i]];
+    if (arm->changed) {
+      cv_buf_put_u32(out, campaign->news[i]);
+      put_sized_arm(arm, out);
     }
   }
 }
 
 static bool journal_has_news(const struct cv_broker_campaign *campaign) {
-  if (campaign->arm == NULL) {
-    return false;
-  }
-  if (campaign->journal.len > 0) {
-    return true;
-  }
-  for (uint32_t i = 0; i < campaign->spec.arms; i++) {
-    if (campaign->arm[i].touched || campaign->arm[i].changed) {
-      return true;
-    }
-  }
-  return false;
+  return campaign->arm != NULL && (campaign->journal.len > 0 || campaign->news_count > 0);
 }
 
 static enum cv_err fill_journal(struct cv_broker *broker, struct cv_broker_campaign *campaign,
@@ -200,14 +199,15 @@ static enum cv_err fill_journal(struct cv_broker *broker, struct cv_broker_campa
   cv_broker_batch_shut(batch);
   broker->journal_bytes += batch->bytes.len - before;
   cv_buf_clear(&campaign->journal);
-  for (uint32_t i = 0; i < campaign->spec.arms; i++) {
-    struct cv_arm *arm = &campaign->arm[i];
+  for (uint32_t i = 0; i < campaign->news_count; i++) {
+    struct cv_arm *arm = &campaign->arm[campaign->news[i]];
     /* Sums in the journal make the arm's stored image old: it has to be written before the row is trimmed. */
     if (arm->touched && !arm->changed && arm->dirty_since == 0) {
-      cv_dirty_arm(broker, campaign, i);
+      cv_dirty_arm(broker, campaign, campaign->news[i]);
     }
-    arm->touched = arm->changed = false;
+    arm->touched = arm->changed = arm->listed = false;
   }
+  campaign->news_count = 0;
   return CV_OK;
 }
 
@@ -229,7 +229,7 @@ static enum cv_err fill_history(struct cv_broker_campaign *campaign, struct cv_b
   for (; campaign->stored_plans < campaign->plans; campaign->stored_plans++) {
     const struct cv_plan *plan = &campaign->plan[campaign->stored_plans];
     CV_TRY(cv_broker_batch_open(batch, CV_OP_PLAN, campaign->id, plan->number));
-    put_plan(plan, &batch->bytes);
+    put_plan(plan, campaign->spec.pairs, &batch->bytes);
     cv_broker_batch_shut(batch);
   }
   for (; campaign->stored_releases < campaign->releases; campaign->stored_releases++) {
@@ -271,12 +271,14 @@ static enum cv_err fill_campaign(struct cv_broker *broker, struct cv_broker_camp
 
 /* ---- folding the journal ---- */
 
+enum { FOLD_COMMITS = 256 };
+
 static struct cv_chunk *dirty_chunk(struct cv_broker *broker, struct cv_broker_campaign *campaign,
                                     const struct cv_dirty *dirty) {
   switch (dirty->kind) {
     case CV_CHUNK_ACCOUNTS:
       return cv_chunks_find(&broker->accounts.cells, dirty->number);
-    case CV_CHUNK_PLACES:
+    case CV_CHUNK_ROUNDS:
       return cv_chunks_find(&campaign->places, dirty->number);
     case CV_CHUNK_GOLD:
       return cv_chunks_find(&campaign->gold.workers, dirty->number);
@@ -293,16 +295,6 @@ static void put_chunk(const struct cv_dirty *dirty, const struct cv_chunk *chunk
   for (size_t i = 0; i < CV_CHUNK_CELLS; i++) {
     cv_buf_put_u32(out, chunk->as.cell[i]);
   }
-}
-
-/* Whether all places of the chunk are before the arm's open epoch, so that the chunk is no longer needed. */
-static bool is_past(const struct cv_broker_campaign *campaign, const struct cv_dirty *dirty) {
-  if (dirty->kind != CV_CHUNK_PLACES) {
-    return false;
-  }
-  uint32_t arm = cv_epoch_place_arm(dirty->number * CV_CHUNK_BITS);
-  uint64_t end = (dirty->number + 1) * CV_CHUNK_BITS;
-  return end <= cv_epoch_place_bit(arm, campaign->arm[arm].first);
 }
 
 static enum cv_err write_dirty(struct cv_broker *broker, const struct cv_dirty *dirty, struct cv_broker_batch *batch) {
@@ -324,7 +316,7 @@ static enum cv_err write_dirty(struct cv_broker *broker, const struct cv_dirty *
     if (chunk == NULL) {
       return CV_OK;
     }
-    bool past = is_past(campaign, dirty);
+    bool past = dirty->kind == CV_CHUNK_ROUNDS && cv_places_are_past(campaign, dirty->number);
     CV_TRY(cv_broker_batch_open(batch, past ? CV_OP_UNCHUNK : CV_OP_CHUNK, dirty->campaign, dirty->number));
     if (past) {
       cv_chunks_drop(&campaign->places, chunk);
@@ -353,7 +345,8 @@ static enum cv_err fold(struct cv_broker *broker, struct cv_broker_batch *batch,
   if (!all && broker->fold_until == 0) {
     return CV_OK;
   }
-  size_t most = all ? broker->dirty_count : CV_FOLD_CHUNKS;
+  /* A round takes some hundred commits, however many arms a plan has changed. */
+  size_t most = all ? broker->dirty_count : CV_FOLD_CHUNKS + broker->dirty_count / FOLD_COMMITS;
   for (size_t i = 0; i < most && broker->dirty_count > 0; i++) {
     struct cv_dirty dirty = cv_dirty_pop(broker);
     CV_TRY(write_dirty(broker, &dirty, batch));
@@ -365,6 +358,18 @@ static enum cv_err fold(struct cv_broker *broker, struct cv_broker_batch *batch,
     CV_TRY(cv_broker_batch_open(batch, CV_OP_TRIM, 0, oldest));
     cv_broker_batch_shut(batch);
   }
+  return CV_OK;
+}
+
+/* Deletes the chunks of places as version 0.2 stored them: the batch has their content in its other form. */
+static enum cv_err fill_converted(struct cv_broker_campaign *campaign, struct cv_broker_batch *batch) {
+  struct cv_chunks *before = &campaign->places_before;
+  for (uint32_t i = 0; i < before->count; i++) {
+    CV_TRY(cv_broker_batch_open(batch, CV_OP_UNCHUNK, campaign->id, before->number[i]));
+    batch->op[batch->ops - 1].chunk = CV_CHUNK_PLACES;
+    cv_broker_batch_shut(batch);
+  }
+  cv_chunks_fini(before);
   return CV_OK;
 }
 
@@ -380,10 +385,12 @@ static enum cv_err fill_purges(struct cv_broker *broker, struct cv_broker_batch 
 }
 
 enum cv_err cv_image_fill(struct cv_broker *broker, struct cv_broker_batch *batch) {
-  bool purge = false, recovers = broker->recovery_due; /* a recovery's charges are not in the journal */
+  bool purge = false, whole = broker->recovery_due; /* a recovery's charges are not in the journal */
   for (struct cv_broker_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
     CV_TRY(fill_campaign(broker, campaign, batch));
     purge = purge || campaign->purge;
+    whole = whole || campaign->places_before.count > 0; /* nor is it known from it where places are now */
+    CV_TRY(fill_converted(campaign, batch));
   }
   if (broker->recovery_due) {
     CV_TRY(cv_broker_batch_open(batch, CV_OP_RECOVERY, 0, broker->recoveries));
@@ -392,7 +399,7 @@ enum cv_err cv_image_fill(struct cv_broker *broker, struct cv_broker_batch *batc
     broker->recovery_due = false;
   }
   /* Charges must be in stored chunks before the journal rows that hold them are purged. */
-  CV_TRY(fold(broker, batch, purge || recovers));
+  CV_TRY(fold(broker, batch, purge || whole));
   CV_TRY(purge ? fill_purges(broker, batch) : CV_OK);
   return cv_ended_fill(broker, batch);
 }

@@ -13,7 +13,7 @@ struct cv_broker_campaign;
 struct cv_entry;
 
 enum {
-  CV_FOLD_CHUNKS = 4,   /* chunks written per commit when the journal is long */
+  CV_FOLD_CHUNKS = 4,   /* chunks written per commit, at least, when the journal is long */
   CV_CHARGES_TODAY = 1, /* last byte of a campaign's row; rows of version 0.1.0 lack it */
 };
 

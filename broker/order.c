@@ -54,9 +54,9 @@ static enum cv_err check_submit(const struct cv_broker *broker, const struct cv_
     return CV_ERR_NOMEM;
   }
   /* The spec is sent to the third-party and to watchers in one frame each, with other fields beside it. */
-  if (n > CV_SPEC_BYTES_MAX) {
-    return cv_fail(why, CV_ERR_DENIED, "the campaign's names take %zu bytes; expected at most %d", n,
-                   CV_SPEC_BYTES_MAX);
+  size_t most = CV_SPEC_BYTES + (size_t)CV_SPEC_ARM_BYTES * broker->config.limits.arms;
+  if (n > most) {
+    return cv_fail(why, CV_ERR_DENIED, "the campaign's names and edges take %zu bytes; expected at most %zu", n, most);
   }
   return CV_OK;
 }

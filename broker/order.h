@@ -9,7 +9,9 @@ struct cv_broker;
 struct cv_broker_conn;
 struct cv_order_frame;
 
-enum { CV_SPEC_BYTES_MAX = 128 * 1024 /* encoded size of a submitted campaign */ };
+/* The encoded size of a submitted campaign: at most CV_SPEC_BYTES, and CV_SPEC_ARM_BYTES for each arm that the operator
+ * permits. */
+enum { CV_SPEC_BYTES = 128 * 1024, CV_SPEC_ARM_BYTES = 288 };
 
 /* See cv_broker_on_order(): an error means that the peer broke the protocol, or CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_broker_order_frame(struct cv_broker *broker, struct cv_broker_conn *conn,

@@ -4,36 +4,118 @@
 #include <stdlib.h>
 
 #include "broker/campaign.h"
+#include "broker/dirty.h"
 #include "common/base/array.h"
 
-/* A bit's number: the place's index in the low bits, the arm above them. Whole chunks belong to one arm, so that the
- * chunks of closed epochs can be deleted. */
-enum { INDEX_BITS = 40 };
-
-uint64_t cv_epoch_place_bit(uint32_t arm, uint64_t index) {
-  return (uint64_t)arm << INDEX_BITS | index;
+uint64_t cv_place_bit(const struct cv_arm *arm, uint32_t position) {
+  return arm->round + position;
 }
 
-bool cv_epoch_has_place(const struct cv_broker_campaign *campaign, uint32_t arm, uint64_t index) {
+bool cv_places_are_past(const struct cv_broker_campaign *campaign, uint64_t chunk) {
+  return (chunk + 1) * CV_CHUNK_BITS <= campaign->planned;
+}
+
+void cv_places_drop(struct cv_broker *broker, struct cv_broker_campaign *campaign) {
+  struct cv_chunks *places = &campaign->places;
+  for (uint32_t i = 0; i < places->count && cv_places_are_past(campaign, places->number[i]);) {
+    struct cv_chunk *chunk = cv_chunks_find(places, places->number[i]);
+    if (chunk->written == 0) {
+      cv_chunks_drop(places, chunk);
+    } else {
+      cv_dirty_chunk(broker, campaign->id, CV_CHUNK_ROUNDS, chunk);
+      i++;
+    }
+  }
+}
+
+/* ---- as version 0.2 stored them ---- */
+
+enum { INDEX_BITS = 40 };
+
+bool cv_place_before(const struct cv_broker_campaign *campaign, uint32_t arm, uint64_t index, uint64_t *ret_bit) {
+  *ret_bit = (uint64_t)arm << INDEX_BITS | index;
   return arm < campaign->spec.arms && index >> INDEX_BITS == 0;
 }
 
-uint32_t cv_epoch_place_arm(uint64_t bit) {
-  return (uint32_t)(bit >> INDEX_BITS);
+enum cv_err cv_places_convert(struct cv_broker *broker, struct cv_broker_campaign *campaign) {
+  struct cv_chunks *before = &campaign->places_before;
+  for (uint32_t index = 0; before->count > 0 && index < campaign->spec.arms; index++) {
+    const struct cv_arm *arm = &campaign->arm[index];
+    for (uint32_t position = 0; position < arm->want; position++) {
+      struct cv_chunk *chunk;
+      uint64_t bit;
+      if (cv_place_before(campaign, index, arm->first + position, &bit) && cv_chunks_bit(before, bit)) {
+        CV_TRY(cv_chunks_set(&campaign->places, cv_place_bit(arm, position), &chunk));
+        cv_dirty_chunk(broker, campaign->id, CV_CHUNK_ROUNDS, chunk);
+      }
+    }
+  }
+  return CV_OK;
 }
+
+/* ---- assignment ---- */
 
 uint32_t cv_arm_free_places(const struct cv_arm *arm) {
   return arm->plan == 0 ? 0 : arm->want - arm->next + arm->returned_count;
 }
 
-bool cv_arm_take_place(struct cv_broker_campaign *campaign, uint32_t index, uint32_t *ret_position) {
+/* ---- places to assign: returned ones first, the last of them at once, so that whoever answers late in the order of
+ * places meets its substitute only halfway ---- */
+
+static void push_returned(struct cv_arm *arm, uint32_t position) {
+  arm->returned_low = arm->returned_count == 0 || position < arm->returned_low ? position : arm->returned_low;
+  arm->returned[arm->returned_count++] = position;
+}
+
+/* The entry of the last returned place below `end`; the number of entries if there is none. A search in vain learns the
+ * lowest place, so that it is not repeated. */
+static uint32_t find_returned(struct cv_arm *arm, uint64_t end) {
+  uint32_t low = UINT32_MAX;
+  if (arm->returned_count == 0 || arm->returned_low >= end) {
+    return arm->returned_count;
+  }
+  for (uint32_t i = arm->returned_count; i-- > 0;) {
+    if (arm->returned[i] < end) {
+      return i;
+    }
+    low = arm->returned[i] < low ? arm->returned[i] : low;
+  }
+  arm->returned_low = low;
+  return arm->returned_count;
+}
+
+/* How many positions of the open epoch lie below a place of the arm's stream. */
+static uint64_t positions_below(const struct cv_arm *arm, uint64_t below) {
+  return below > arm->first ? below - arm->first : 0;
+}
+
+bool cv_arm_has_place(struct cv_arm *arm, uint64_t below) {
+  uint64_t end = positions_below(arm, below);
+  return cv_arm_free_places(arm) > 0 &&
+         ((arm->next < arm->want && arm->next < end) || find_returned(arm, end) < arm->returned_count);
+}
+
+bool cv_arm_lacks_place(struct cv_broker_campaign *campaign, uint32_t index, uint64_t below) {
+  const struct cv_arm *arm = &campaign->arm[index];
+  uint64_t end = below < arm->first + arm->want ? below : arm->first + arm->want;
+  uint64_t bit = cv_place_bit(arm, 0), last = bit + (end > arm->first ? end - arm->first : 0);
+  return end > arm->first && cv_chunks_unset(&campaign->places, bit, last) < last;
+}
+
+bool cv_arm_take_place(struct cv_broker_campaign *campaign, uint32_t index, uint64_t below, uint32_t *ret_position) {
   struct cv_arm *arm = &campaign->arm[index];
-  while (cv_arm_free_places(arm) > 0) {
-    uint32_t position = arm->returned_count > 0 ? arm->returned[--arm->returned_count] : arm->next++;
+  while (cv_arm_has_place(arm, below)) {
+    uint32_t at = find_returned(arm, positions_below(arm, below)), position;
+    if (at < arm->returned_count) {
+      position = arm->returned[at];
+      arm->returned[at] = arm->returned[--arm->returned_count];
+    } else {
+      position = arm->next++;
+    }
     campaign->free_places--;
     /* Already filled: the first worker's token came after the place was offered again, or before a
      * restart, which forgets leases. */
-    if (!cv_chunks_bit(&campaign->places, cv_epoch_place_bit(index, arm->first + position))) {
+    if (!cv_chunks_bit(&campaign->places, cv_place_bit(arm, position))) {
       *ret_position = position;
       return true;
     }
@@ -44,7 +126,7 @@ bool cv_arm_take_place(struct cv_broker_campaign *campaign, uint32_t index, uint
 enum cv_err cv_arm_return_place(struct cv_broker_campaign *campaign, uint32_t index, uint32_t position) {
   struct cv_arm *arm = &campaign->arm[index];
   CV_TRY(CV_ARRAY_ROOM(arm->returned, (size_t)arm->returned_count + 1, arm->returned_cap));
-  arm->returned[arm->returned_count++] = position;
+  push_returned(arm, position);
   campaign->free_places++;
   return CV_OK;
 }

@@ -9,18 +9,38 @@
 #include "common/base/err.h"
 
 struct cv_arm;
+struct cv_broker;
 struct cv_broker_campaign;
 
-/* The bit of a place in `places` of its campaign; `index` counts the arm's plays of all epochs. */
-uint64_t cv_epoch_place_bit(uint32_t arm, uint64_t index);
-/* Whether such a place can exist; its bit is then unique. */
-bool cv_epoch_has_place(const struct cv_broker_campaign *campaign, uint32_t arm, uint64_t index);
-/* The arm that a bit belongs to. */
-uint32_t cv_epoch_place_arm(uint64_t bit);
+/*
+ * The bit of a place in `places` of its campaign: its round, counted over all plans and arms. So the places of a plan
+ * are close together, however many arms it names, and chunks of earlier plans are no longer needed.
+ */
+uint64_t cv_place_bit(const struct cv_arm *arm, uint32_t position);
+/* Drops the bits of the plans before the last one, in whole chunks; chunks that are stored are deleted with a batch. */
+void cv_places_drop(struct cv_broker *broker, struct cv_broker_campaign *campaign);
+/* Whether all places of the chunk are of earlier plans. */
+bool cv_places_are_past(const struct cv_broker_campaign *campaign, uint64_t chunk);
+
+/*
+ * Places as version 0.2 stored them, in `places_before`: the arm in the high bits, and below them how many plays of the
+ * arm came before. False if there can be no such place.
+ */
+bool cv_place_before(const struct cv_broker_campaign *campaign, uint32_t arm, uint64_t index, uint64_t *ret_bit);
+/* Sets the bits of the open epochs that have one there, and counts their chunks as changed. CV_ERR_NOMEM, CV_ERR_LIMIT.
+ * The rounds of the epochs must be set. */
+CV_MUST_USE enum cv_err cv_places_convert(struct cv_broker *broker, struct cv_broker_campaign *campaign);
+
 /* The number of places of an arm that can be assigned. */
 uint32_t cv_arm_free_places(const struct cv_arm *arm);
-/* Takes a place to assign, skipping filled ones; false if there is none. The position counts from the epoch's start. */
-bool cv_arm_take_place(struct cv_broker_campaign *campaign, uint32_t arm, uint32_t *ret_position);
+/* Whether a place of the arm may be assigned to a connection that has no scores from place `below` of the arm's stream
+ * on. The place may turn out to be filled. */
+bool cv_arm_has_place(struct cv_arm *arm, uint64_t below);
+/* Takes such a place, skipping filled ones; false if there is none. The position counts from
+ * the epoch's start. */
+bool cv_arm_take_place(struct cv_broker_campaign *campaign, uint32_t arm, uint64_t below, uint32_t *ret_position);
+/* Whether a place of the arm's open epoch below `below` is not filled, assigned or not. */
+bool cv_arm_lacks_place(struct cv_broker_campaign *campaign, uint32_t arm, uint64_t below);
 /* Makes the place available again. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_arm_return_place(struct cv_broker_campaign *campaign, uint32_t arm, uint32_t position);
 

@@ -12,7 +12,7 @@ static enum cv_err refuse(struct cv_rank_refused *ret, enum cv_end reason, uint6
   return CV_ERR_DENIED;
 }
 
-/* Every arm is valid and named once. */
+/* Every arm is valid and named once, and so is every opponent. */
 static enum cv_err check_names(const struct cv_broker_campaign *campaign, const struct cv_plan *plan,
                                struct cv_why *why) {
   uint8_t seen[CV_ARMS_MAX / 8] = {0};
@@ -24,6 +24,16 @@ static enum cv_err check_names(const struct cv_broker_campaign *campaign, const 
     uint32_t arm = plan->want[i].arm;
     if (arm >= campaign->spec.arms) {
       return cv_fail(why, CV_ERR_DENIED, "arm %u is unknown; expected below %u", arm, campaign->spec.arms);
+    }
+    if (!cv_want_opponent_fits(&plan->want[i], campaign->spec.pairs, campaign->spec.arms)) {
+      return campaign->spec.pairs
+                 ? cv_fail(why, CV_ERR_DENIED, "arm %u is to be compared with arm %u; expected another arm below %u",
+                           arm, plan->want[i].opponent - 1, campaign->spec.arms)
+                 : cv_fail(why, CV_ERR_DENIED, "arm %u has an opponent; expected none: the campaign has no pairs", arm);
+    }
+    if (campaign->arm[arm].is_spent) {
+      return cv_fail(why, CV_ERR_DENIED,
+                     "arm %u has no data left; expected only arms whose last release has not been made", arm);
     }
     if ((seen[arm / 8] >> (arm % 8) & 1) != 0) {
       return cv_fail(why, CV_ERR_DENIED, "arm %u is named twice; expected each arm once", arm);
@@ -102,8 +112,8 @@ enum cv_err cv_broker_plan_check(const struct cv_broker_campaign *campaign, cons
                   (unsigned long long)asked, (unsigned long long)left, (unsigned long long)campaign->spec.tokens);
     return refuse(ret_refused, CV_END_TOKENS, asked, left);
   }
-  /* Each arm's places may begin and end inside a chunk: two chunks more than its full ones. */
-  if (asked / CV_CHUNK_BITS + 2 * (uint64_t)plan->wants > campaign->places.most) {
+  /* The plan's places may begin and end inside a chunk; half of the chunks may still be those of the plan before. */
+  if (asked / CV_CHUNK_BITS + 2 > campaign->places.most / 2) {
     (void)cv_fail(why, CV_ERR_DENIED, "the plan has %llu places at once; expected fewer", (unsigned long long)asked);
     return refuse(ret_refused, CV_END_REFUSED, asked, left);
   }

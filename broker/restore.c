@@ -143,7 +143,8 @@ static bool plan_fits(const struct cv_broker_campaign *campaign, const struct cv
   for (uint32_t i = 0; i < plan->wants; i++) {
     const struct cv_want *want = &plan->want[i];
     if (want->arm >= campaign->spec.arms || (seen[want->arm / 8] >> want->arm % 8 & 1) != 0 ||
-        want->tokens > CV_PLAN_TOKENS_MAX || (want->tokens == 0 && campaign->spec.edges == 0)) {
+        !cv_want_opponent_fits(want, campaign->spec.pairs, campaign->spec.arms) || want->tokens > CV_PLAN_TOKENS_MAX ||
+        (want->tokens == 0 && campaign->spec.edges == 0)) {
       return false;
     }
     seen[want->arm / 8] |= (uint8_t)(1U << want->arm % 8);
@@ -165,6 +166,7 @@ enum cv_err cv_broker_restore_plan(struct cv_broker *broker, uint32_t id, struct
   for (uint32_t i = 0; i < wants; i++) {
     want[i].arm = cv_read_u32(row);
     want[i].tokens = cv_read_u32(row);
+    want[i].opponent = campaign->spec.pairs ? cv_read_u32(row) : 0;
   }
   const struct cv_plan plan = {.number = campaign->plans + 1, .wants = wants, .want = want};
   enum cv_err err = damaged_unless(cv_reader_done(row) && plan_fits(campaign, &plan));
@@ -180,10 +182,18 @@ enum cv_err cv_broker_restore_release(struct cv_broker *broker, uint32_t id, str
   struct cv_broker_release release = {.plan = cv_read_u64(row), .arm = cv_read_u32(row), .nth = cv_read_u32(row)};
   release.tokens = cv_read_u64(row);
   release.noisy_sum = (int64_t)cv_read_u64(row);
-  if (campaign == NULL || !cv_reader_done(row) || release.arm >= campaign->spec.arms || release.nth == 0 ||
-      release.nth > campaign->privacy.law.horizon) {
+  bool is_last = row->at < row->end;
+  if (is_last) {
+    release.wanted = cv_read_u64(row);
+    release.given = cv_read_u64(row);
+  }
+  if (campaign == NULL || !cv_reader_done(row) || release.arm >= campaign->spec.arms ||
+      release.nth > campaign->privacy.law.horizon || (is_last && release.given >= release.wanted)) {
     return CV_ERR_DAMAGED;
   }
+  /* Only the last release of an arm may be empty. */
+  bool is_empty = release.nth == 0;
+  CV_TRY(damaged_unless(!is_empty || (is_last && release.tokens == 0 && release.noisy_sum == 0)));
   release.number = campaign->releases + 1;
   return cv_epoch_add_release(broker, campaign, &release);
 }
@@ -244,11 +254,16 @@ enum cv_err cv_broker_restore_chunk(struct cv_broker *broker, uint32_t id, enum 
     campaign->arm[number].written = commit;
     return damaged_unless(cv_reader_done(bytes));
   }
+  uint64_t end;
   if (kind == CV_CHUNK_PLACES) {
-    CV_TRY(damaged_unless(number < cv_epoch_place_bit(campaign->spec.arms, 0) / CV_CHUNK_BITS));
+    (void)cv_place_before(campaign, campaign->spec.arms, 0, &end);
+    CV_TRY(damaged_unless(number < end / CV_CHUNK_BITS));
+  } else if (kind == CV_CHUNK_ROUNDS) {
+    CV_TRY(damaged_unless(number <= campaign->rounds / CV_CHUNK_BITS));
   }
   struct cv_chunks *chunks = kind == CV_CHUNK_ACCOUNTS ? &broker->accounts.cells
-                             : kind == CV_CHUNK_PLACES ? &campaign->places
+                             : kind == CV_CHUNK_PLACES ? &campaign->places_before
+                             : kind == CV_CHUNK_ROUNDS ? &campaign->places
                              : kind == CV_CHUNK_GOLD   ? &campaign->gold.workers
                                                        : &campaign->payers;
   struct cv_chunk *chunk;
@@ -273,9 +288,14 @@ static enum cv_err replay_gold(struct cv_broker *broker, struct cv_broker_campai
 static enum cv_err replay_place(struct cv_broker *broker, struct cv_broker_campaign *campaign,
                                 const struct cv_entry *entry) {
   struct cv_chunk *place;
-  CV_TRY(damaged_unless(cv_epoch_has_place(campaign, entry->arm, entry->index)));
-  CV_TRY(cv_chunks_set(&campaign->places, cv_epoch_place_bit(entry->arm, entry->index), &place));
-  cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PLACES, place);
+  uint64_t bit = entry->index & ~CV_ENTRY_ROUND;
+  if ((entry->index & CV_ENTRY_ROUND) == 0) {
+    CV_TRY(damaged_unless(cv_place_before(campaign, entry->arm, entry->index, &bit)));
+    return cv_chunks_set(&campaign->places_before, bit, &place);
+  }
+  CV_TRY(damaged_unless(bit < campaign->rounds));
+  CV_TRY(cv_chunks_set(&campaign->places, bit, &place));
+  cv_dirty_chunk(broker, campaign->id, CV_CHUNK_ROUNDS, place);
   return CV_OK;
 }
 
@@ -384,12 +404,12 @@ static enum cv_err check_arm(struct cv_broker_campaign *campaign, uint32_t index
   bool is_open = arm->plan != 0;
   CV_TRY(damaged_unless(is_open ? arm->plan <= campaign->plans && arm->seen < arm->expected && arm->mechanism->drawn
                                 : arm->want == 0));
-  uint64_t filled = cv_chunks_count(&campaign->places, cv_epoch_place_bit(index, arm->first), arm->want);
+  uint64_t filled = cv_chunks_count(&campaign->places, cv_place_bit(arm, 0), arm->want);
   return damaged_unless(filled == arm->filled);
 }
 
 /* The arms' images agree with the releases, and every arm of the last plan is either open or released. */
-static enum cv_err check_history(const struct cv_broker_campaign *campaign) {
+static enum cv_err check_history(struct cv_broker_campaign *campaign) {
   uint64_t releases = 0;
   uint32_t *made = calloc(campaign->spec.arms, sizeof(*made));
   bool agree = true;
@@ -398,7 +418,12 @@ static enum cv_err check_history(const struct cv_broker_campaign *campaign) {
   }
   for (size_t i = 0; i < campaign->releases; i++) {
     const struct cv_broker_release *row = &campaign->release[i];
-    agree = agree && row->tokens <= campaign->arm[row->arm].before && row->nth == ++made[row->arm];
+    agree = agree && row->tokens <= campaign->arm[row->arm].before && (row->nth == 0 || row->nth == ++made[row->arm]);
+    if (row->wanted > 0) { /* nothing follows the arm's last release */
+      struct cv_arm *arm = &campaign->arm[row->arm];
+      agree = agree && !arm->is_spent && arm->plan == 0 && row->given == arm->first;
+      arm->is_spent = true;
+    }
     releases += row->plan == campaign->plans;
   }
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
@@ -442,12 +467,14 @@ static enum cv_err settle_payments(struct cv_broker_campaign *campaign, uint32_t
 
 /* Derives the counts from the arms' images and checks them against all other rows, so that a missing row is detected.
  * */
-static enum cv_err settle(struct cv_broker_campaign *campaign) {
-  campaign->tokens = 0;
+static enum cv_err settle(struct cv_broker *broker, struct cv_broker_campaign *campaign) {
+  campaign->tokens = campaign->news_count = 0;
+  cv_epoch_number_rounds(campaign);
+  CV_TRY(cv_places_convert(broker, campaign));
   cv_shown_restore(campaign);
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
     struct cv_arm *arm = &campaign->arm[i];
-    arm->changed = arm->touched = false;
+    arm->changed = arm->touched = arm->listed = false;
     arm->next = 0;
     uint64_t left = campaign->spec.tokens - campaign->tokens - campaign->reserved;
     /* Each arm may use only what the arms before it leave of the campaign's token limit. */
@@ -459,7 +486,6 @@ static enum cv_err settle(struct cv_broker_campaign *campaign) {
     campaign->open_arms += arm->plan != 0;
     campaign->free_places += arm->want;
   }
-  cv_epoch_number_rounds(campaign);
   /* One used slot per token: the payers' bits, the arms' counts and the answers to gold items come from different
    * rows. */
   CV_TRY(damaged_unless(bits_set(&campaign->payers) == campaign->tokens + cv_broker_gold_answers(&campaign->gold)));
@@ -573,7 +599,7 @@ static void count_totals(struct cv_broker *broker) {
 enum cv_err cv_broker_restore_end(struct cv_broker *broker, uint64_t commit, const struct cv_totals *totals,
                                   uint64_t now_ms, uint64_t wall_ms) {
   broker->commit = commit + 1;
-  broker->now_ms = broker->ticked_ms = now_ms;
+  broker->started_ms = broker->parted_ms = broker->now_ms = broker->ticked_ms = now_ms;
   broker->wall_ms = wall_ms;
   for (struct cv_broker_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
     /* What restoring set is stored already, and time that passed before the start is not idle time. */
@@ -588,7 +614,7 @@ enum cv_err cv_broker_restore_end(struct cv_broker *broker, uint64_t commit, con
       campaign->deadline_ms = now_ms + (left < campaign->spec.deadline_ms ? left : campaign->spec.deadline_ms);
     }
     if (campaign->arm != NULL) {
-      CV_TRY(settle(campaign));
+      CV_TRY(settle(broker, campaign));
     }
     CV_TRY(check_ledger(campaign));
   }

@@ -98,10 +98,29 @@ static void hold(void *party, void *conn, bool hold) {
 
 enum { CLIENTS = 1U << CV_ROLE_WORKER | 1U << CV_ROLE_GATEWAY | 1U << CV_ROLE_REQUESTER };
 
+/* A requester may name as many arms as the operator permits; answers may be about campaigns from before a lower limit.
+ * */
+static size_t largest_order(const void *party) {
+  const struct shell *shell = party;
+  return cv_codec_frame_most((uint32_t)shell->settings->limit_arms);
+}
+
+static size_t largest_rank(const void *party) {
+  return CV_LARGE_FRAME_BYTES;
+}
+
 static const struct cv_lane_kind kinds[] = {
     {.roles = 1U << CV_ROLE_WORKER | 1U << CV_ROLE_GATEWAY, .wire = &CV_CROWD_WIRE, .feed = feed_crowd},
-    {.roles = 1U << CV_ROLE_REQUESTER, .wire = &CV_ORDER_WIRE, .feed = feed_order},
-    {.roles = 1U << CV_ROLE_THIRDPARTY, .wire = &CV_RANK_WIRE, .feed = feed_rank},
+    {.roles = 1U << CV_ROLE_REQUESTER,
+     .wire = &CV_ORDER_WIRE,
+     .largest = largest_order,
+     .largest_out = CV_LARGE_FRAME_BYTES,
+     .feed = feed_order},
+    {.roles = 1U << CV_ROLE_THIRDPARTY,
+     .wire = &CV_RANK_WIRE,
+     .largest = largest_rank,
+     .largest_out = CV_LARGE_FRAME_BYTES,
+     .feed = feed_rank},
 };
 
 /* ---- events, batches and outputs ---- */

@@ -65,6 +65,7 @@ void cv_shown_add(struct cv_broker_campaign *campaign, const uint32_t *list, uin
     arm->sum += value[i];
     arm->seen++;
     arm->touched = true;
+    cv_broker_campaign_list(campaign, list[i]);
   }
 }
 

@@ -49,6 +49,7 @@ struct cv_broker {
   uint64_t fold_until;    /* the round writes what was dirty at this commit; 0 = no round runs */
   size_t gathered;        /* tokens counted for the next batch */
   uint64_t started_ms, ticked_ms, now_ms, wall_ms;
+  uint64_t parted_ms; /* when the last worker or gateway left, or this broker started */
   struct cv_broker_figures figures;
 };
 

@@ -64,6 +64,9 @@ enum cv_err cv_broker_statement_of(struct cv_broker *broker, const struct cv_bro
     const struct cv_broker_release *row = &campaign->release[i];
     struct cv_account *account = &statement->account[row->arm];
     /* A release that covers all items includes the tokens of the previous ones. */
+    if (row->nth == 0) { /* empty: nothing was charged */
+      continue;
+    }
     bool is_prefix = cv_mechanism_cover(&campaign->privacy.law, row->nth) != CV_COVER_ITEM;
     account->releases++;
     account->tokens = row->tokens + (is_prefix ? 0 : account->tokens);

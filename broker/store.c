@@ -12,6 +12,9 @@
 #include "broker/restore.h"
 #include "common/db/db.h"
 
+/* No table changes: chunks and journal rows say where places are in another way, which earlier versions cannot read. */
+#define CV_ROUNDS_STEP "SELECT 1;"
+
 static const char *const schema_steps[] = {
     "CREATE TABLE meta (id INTEGER PRIMARY KEY CHECK (id = 1), database_id BLOB NOT NULL,"
     "  last_commit INTEGER NOT NULL, last_hash BLOB NOT NULL, campaigns INTEGER NOT NULL, releases INTEGER NOT NULL,"
@@ -30,6 +33,7 @@ static const char *const schema_steps[] = {
     "  made INTEGER NOT NULL, sealed BLOB NOT NULL, PRIMARY KEY (campaign, kind, number));",
     CV_BROKER_PROOF_STEP,
     CV_VAULT_STEP,
+    CV_ROUNDS_STEP,
 };
 /* Versions of the schema: the first with codes of the rows, with records of ended campaigns, with keys. */
 enum { WITH_CODES = 2, WITH_RECORDS = 2, WITH_KEYS = 3 };

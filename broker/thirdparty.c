@@ -315,10 +315,13 @@ static enum cv_err on_result(struct cv_broker *broker, const struct cv_rank_resu
   if (campaign->phase == CV_PHASE_ENDED) {
     return let_go(broker, campaign->id);
   }
-  /* While the campaign runs, only a complete result is expected; any other one answers a stop. */
+  /* While the campaign runs, only a complete result is expected, or one for want of data, which need not wait for the
+   * other arms of the plan; any other one answers a stop. */
+  bool is_for_want = result->reason == CV_END_USED_UP && campaign->spent_arms > 0;
   if (!campaign->rank.opened) {
     freeze(broker, campaign, "before opening the campaign, a result after plan", campaign->plans, campaign->plans);
-  } else if (campaign->phase == CV_PHASE_RUNNING && (result->reason != CV_END_COMPLETE || campaign->open_arms > 0)) {
+  } else if (campaign->phase == CV_PHASE_RUNNING && !is_for_want &&
+             (result->reason != CV_END_COMPLETE || campaign->open_arms > 0)) {
     freeze(broker, campaign, "an unrequested result, after plan", campaign->plans, campaign->plans);
   } else if (takes_standings(broker, campaign, result->standing, result->standings)) {
     cv_broker_campaign_end(broker, campaign, result->reason);

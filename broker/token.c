@@ -140,15 +140,18 @@ static enum cv_err count_gold(struct cv_broker *broker, struct cv_broker_campaig
 static enum cv_err fill_place(struct cv_broker *broker, struct cv_broker_campaign *campaign, const struct given *given,
                               enum cv_verdict *ret_verdict) {
   const struct cv_ticket *ticket = given->ticket;
-  uint64_t index = campaign->arm[given->arm].first + ticket->position, place = cv_epoch_place_bit(given->arm, index);
+  uint64_t place = cv_place_bit(&campaign->arm[given->arm], ticket->position);
   struct cv_chunk *places;
-  enum cv_err err = take(broker, campaign, given, CV_CHUNK_PLACES, &campaign->places, place / CV_CHUNK_BITS, &places);
+  enum cv_err err = take(broker, campaign, given, CV_CHUNK_ROUNDS, &campaign->places, place / CV_CHUNK_BITS, &places);
   if (err != CV_OK) {
     return err == CV_ERR_LIMIT ? CV_OK : err; /* expired, as above */
   }
   CV_TRY(cv_chunks_set(&campaign->places, place, &places));
-  const struct cv_entry entry = {
-      .index = index, .worker = ticket->worker, .arm = given->arm, .slot = ticket->slot, .shown = given->n};
+  const struct cv_entry entry = {.index = place | CV_ENTRY_ROUND,
+                                 .worker = ticket->worker,
+                                 .arm = given->arm,
+                                 .slot = ticket->slot,
+                                 .shown = given->n};
   book(broker, campaign, &entry);
   *ret_verdict = CV_VERDICT_ACCEPTED;
   const int64_t *value = given->token->value;
@@ -166,7 +169,7 @@ static bool is_late(struct cv_broker_campaign *campaign, const struct cv_ticket 
   if (arm->plan != ticket->plan || ticket->position >= arm->want) {
     return true;
   }
-  return cv_chunks_bit(&campaign->places, cv_epoch_place_bit(index, arm->first + ticket->position));
+  return cv_chunks_bit(&campaign->places, cv_place_bit(arm, ticket->position));
 }
 
 /* Accepts the token if place and slot are free: takes both and adds its values, in one batch. */

@@ -130,8 +130,7 @@ static void give_place_back(struct cv_broker *broker, struct cv_broker_campaign 
     return;
   }
   const struct cv_arm *arm = &campaign->arm[index];
-  bool is_open = arm->plan == lease->plan &&
-                 !cv_chunks_bit(&campaign->places, cv_epoch_place_bit(index, arm->first + lease->position));
+  bool is_open = arm->plan == lease->plan && !cv_chunks_bit(&campaign->places, cv_place_bit(arm, lease->position));
   broker->failed = (is_open && cv_arm_return_place(campaign, index, lease->position) != CV_OK) || broker->failed;
 }
 

@@ -7,9 +7,10 @@ import * as api from "./api.js";
 import { byId, el, icon, setText, still } from "./dom.js";
 import { Interval } from "./interval.js";
 import { Passage } from "./passage.js";
-import { comparison, count, epsilon, known, measured, nameOf, noiseAt, noun, score, verdict } from "./words.js";
+import { classOf, comparison, count, epsilon, known, measured, nameOf, noiseAt, noun, score, verdict } from "./words.js";
 
 const ASK_EVERY_MS = 1000;
+const OFFERED = 2000; /* items in the list to choose from; any other is chosen in the table */
 
 export class Boundary {
   constructor(root) {
@@ -39,7 +40,9 @@ export class Boundary {
     this.state = "";
     setText(byId("boundary-noun"), noun(campaign) === "item" ? "Item" : "Worker");
     this.arm.replaceChildren(
-      ...Array.from({ length: campaign.arms }, (_, arm) => el("option", { value: arm }, nameOf(campaign, arm))),
+      ...Array.from({ length: Math.min(campaign.arms, OFFERED) }, (_, arm) =>
+        el("option", { value: arm }, nameOf(campaign, arm)),
+      ),
     );
     this.chosen = 0;
   }
@@ -54,6 +57,9 @@ export class Boundary {
     this.chosen = arm;
     this.told = undefined;
     this.asked = 0;
+    if (arm >= OFFERED && !this.arm.querySelector(`[value="${arm}"]`)) {
+      this.arm.append(el("option", { value: arm }, nameOf(this.campaign, arm)));
+    }
     this.arm.value = String(arm);
     if (scroll) {
       this.root.scrollIntoView({ behavior: still() ? "auto" : "smooth", block: "start" });
@@ -185,7 +191,7 @@ export class Boundary {
         ...(there?.release ? [["noisy sum number", count(there.release[0])]] : []),
         ...(noise.length > 0 ? [["noise in it", noise.join(", ")]] : []),
         ["interval", known(row[4]) ? `${score(row[3])} ± ${score(row[4])}` : "none"],
-        ...(campaign.kind === "ranking" ? [["class", row[1] > 0 ? String(row[1]) : "still open"]] : []),
+        ...(campaign.kind === "ranking" ? [["class", row[1] > 0 ? classOf(row) : "still open"]] : []),
       ),
       el("div", { class: "small-interval" }, interval.node),
       last === undefined

@@ -31,7 +31,7 @@ export function tokensFactors(rows, factor) {
   const all = rows
     .filter((row) => row !== null && known(row[4]) && row[4] > 0)
     .map((row) => tokensFactor(row[4] - (row[5] ?? 0), row[5] ?? 0, factor));
-  return all.length === 0 ? null : { median: median(all), most: Math.max(...all) };
+  return all.length === 0 ? null : { median: median(all), most: all.reduce((a, b) => Math.max(a, b)) };
 }
 
 /**

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which items stand together, and in which order. Pure. */
-import { known, plural, settles } from "./words.js";
+import { held, known, plural, settles } from "./words.js";
 
 /**
  * Groups of a view: { key, title, note, locked, arms }, without empty ones, from the best down: each class, and after
@@ -16,7 +16,7 @@ export function groupsOf(campaign, rows, open) {
   }
   const groups = new Map();
   for (const arm of arms) {
-    const key = keyOf(campaign, rows[arm]?.[1] ?? 0, open[arm]);
+    const key = keyOf(campaign, rows[arm], open[arm]);
     groups.has(key) ? groups.get(key).push(arm) : groups.set(key, [arm]);
   }
   return [...groups.keys()]
@@ -27,12 +27,13 @@ export function groupsOf(campaign, rows, open) {
     });
 }
 
-/* Class l is l; items that class l is still open for come behind its settled ones, as l + 1/2. */
-function keyOf(campaign, rankClass, reach) {
+/* Class l is l; behind its settled items come parked ones, as l + 1/4, and those that it is still open for, as l + 1/2. */
+function keyOf(campaign, row, reach) {
+  const rankClass = row?.[1] ?? 0;
   if (campaign.kind === "graph") {
     return rankClass === 2 ? 2 : 1;
   }
-  return rankClass === 0 ? reach + 0.5 : rankClass;
+  return rankClass === 0 ? reach + 0.5 : held(row) ? rankClass + 0.25 : rankClass;
 }
 
 function titleOf(campaign, key) {
@@ -40,6 +41,9 @@ function titleOf(campaign, key) {
     return { title: key === 2 ? "Dropped" : "Still in the running", locked: false };
   }
   const whole = Number.isInteger(key);
+  if (key % 1 === 0.25) {
+    return { title: `Class ${Math.floor(key)} or below: nothing more is asked`, locked: false };
+  }
   const open = key < 2 ? "Still open" : `Still open, below class ${Math.floor(key) - 1}`;
   return { title: whole ? `Class ${key}` : open, locked: whole };
 }

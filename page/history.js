@@ -3,9 +3,11 @@
  * The whole run, step by step, and the state at any of them. Pure. A step holds only the standings that changed, so
  * each arm has a list of its own, which is searched by halves.
  *
- * A standing is [arm, class, tokens, mean, radius, noise]; a decision [number, kind, arm, class, tokens, mean, radius,
+ * A standing is [arm, class, tokens, mean, radius, noise], of a parked arm also the last class and why; a decision [number, kind, arm, class, tokens, mean, radius,
  * reference].
  */
+
+import { decided } from "./words.js";
 
 /* More steps than this are too many for one page: the server is asked again, which thins them. */
 export const STEPS_MAX = 4000;
@@ -42,7 +44,7 @@ export class History {
     let settled = index === 0 ? 0 : this.settled[index - 1];
     for (const row of step.s) {
       const change = this.changes[row[0]];
-      settled += (row[1] > 0) - (change.row.at(-1)?.[1] > 0);
+      settled += decided(row) - decided(change.row.at(-1));
       change.at.push(index);
       change.row.push(row);
     }

@@ -7,7 +7,20 @@ import { byId, el, icon, setAttr, setText, show, still } from "./dom.js";
 import { unsure } from "./estimate.js";
 import { groupsOf, reachable } from "./groups.js";
 import { Interval, percent } from "./interval.js";
-import { count, epsilon, hasNoise, known, measured, nameOf, rounded, score, settles } from "./words.js";
+import {
+  count,
+  decided,
+  epsilon,
+  hasNoise,
+  held,
+  known,
+  measured,
+  nameOf,
+  parking,
+  rounded,
+  score,
+  settles,
+} from "./words.js";
 
 /* With more items than this, a group shows its first ones and opens on demand. */
 const ALL_ROWS = 200;
@@ -211,7 +224,7 @@ class Row {
   draw(row, { factor, doubtful, most, glide }) {
     const { campaign } = this;
     const ranks = campaign.kind === "ranking";
-    const settled = ranks && row !== null && row[1] > 0;
+    const settled = ranks && decided(row);
     setAttr(this.lock, "visibility", settled && !doubtful ? "visible" : "hidden");
     setAttr(this.doubt, "visibility", doubtful ? "visible" : "hidden");
     setAttr(this.doubt, "aria-hidden", !doubtful);
@@ -219,7 +232,7 @@ class Row {
       this.node.animate([{ background: "var(--done-soft)" }, { background: "transparent" }], LOCKING);
     }
     this.node.classList.toggle("settled", settled && !doubtful);
-    setText(this.note, costOf(campaign, this.arm));
+    setText(this.note, ranks && held(row) ? parking(row) : costOf(campaign, this.arm));
     const seen = measured(campaign, row);
     this.interval.draw(row, seen, factor, campaign.truth?.means[this.arm]);
     setText(this.mean, seen ? score(row[3]) : "–");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The few numbers that say how far the campaign is. */
 import { el, setText, show, svg, setAttr } from "./dom.js";
-import { count, epsilon, hasNoise, known, money, plural, seconds } from "./words.js";
+import { count, decided, epsilon, hasNoise, held, known, money, plural, seconds } from "./words.js";
 
 export class Tiles {
   constructor(root) {
@@ -68,12 +68,13 @@ function settled({ campaign, rows }) {
       of: campaign.arms,
     };
   }
-  const done = rows.filter((row) => row !== null && row[1] > 0);
-  const classes = done.reduce((most, row) => Math.max(most, row[1]), 0);
+  const done = rows.filter(decided);
+  const parked = rows.filter(held).length;
+  const classes = rows.reduce((most, row) => Math.max(most, row?.[1] ?? 0), 0);
   return {
     name: "Settled",
     value: `${done.length} of ${campaign.arms}`,
-    about: classes === 0 ? "no class yet" : plural(classes, "class", "classes"),
+    about: (classes === 0 ? "no class yet" : plural(classes, "class", "classes")) + (parked ? `, ${parked} parked` : ""),
     spent: done.length,
     of: campaign.arms,
   };
@@ -192,7 +193,7 @@ export function regretOf(campaign, rows) {
   if (!campaign.truth || campaign.kind === "graph") {
     return null;
   }
-  const best = Math.max(...campaign.truth.means);
+  const best = campaign.truth.means.reduce((a, b) => Math.max(a, b));
   return rows.reduce((sum, row, arm) => sum + (row === null ? 0 : row[2] * (best - campaign.truth.means[arm])), 0);
 }
 

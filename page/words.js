@@ -102,6 +102,26 @@ export function purpose(campaign) {
   }
 }
 
+/** Whether a standing has a class of its own: it is not open and not parked. */
+export function decided(row) {
+  return row?.[1] > 0 && !held(row);
+}
+
+/** Why a standing is parked; null: it is not. */
+export function held(row) {
+  return row?.[7] ?? null;
+}
+
+/** "3", "3 or 4" */
+export function classOf(row) {
+  return held(row) && row[6] > row[1] ? `${row[1]} ${row[6] === row[1] + 1 ? "or" : "to"} ${row[6]}` : String(row[1]);
+}
+
+/** "class 3 or 4, on a boundary" */
+export function parking(row) {
+  return `class ${classOf(row)}, ${held(row) === "boundary" ? "on a boundary" : "no more answers"}`;
+}
+
 export function settles(decision) {
   return decision[1] === "settle";
 }

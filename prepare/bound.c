@@ -72,13 +72,26 @@ static double end_below(const struct field *field, uint32_t place) {
   return has_second && field->item[place + 1].mean > joined ? field->item[place + 1].mean - alpha : joined;
 }
 
+/* The ends that lie in [0,1]; infinite: there is none. */
+struct ends {
+  double above, below;
+};
+
+static struct ends find_ends(const struct field *field, uint32_t place) {
+  struct ends ends = {end_above(field, place), end_below(field, place)};
+  ends.above = ends.above < 1 - CV_TRUTH_SLACK ? ends.above : INFINITE;
+  ends.below = ends.below > CV_TRUTH_SLACK ? ends.below : -INFINITE;
+  return ends;
+}
+
 static double find_alone(const struct field *field, uint32_t place) {
-  double above = end_above(field, place), below = end_below(field, place), least = INFINITE;
-  if (above < 1 - CV_TRUTH_SLACK) {
-    least = fmin(least, divergence(field, place, above));
+  struct ends ends = find_ends(field, place);
+  double least = INFINITE;
+  if (isfinite(ends.above)) {
+    least = fmin(least, divergence(field, place, ends.above));
   }
-  if (below > CV_TRUTH_SLACK) {
-    least = fmin(least, divergence(field, place, below));
+  if (isfinite(ends.below)) {
+    least = fmin(least, divergence(field, place, ends.below));
   }
   return 1 / least;
 }
@@ -200,20 +213,47 @@ static struct cv_bound find(struct field *field) {
   return (struct cv_bound){.sum = c * sum, .pair = c * pair};
 }
 
-enum cv_err cv_bound_find(const struct cv_bound_ask *ask, struct cv_bound *ret) {
-  CV_REQUIRE(ask->arms > 0 && ask->alpha >= 0 && ask->delta > 0 && ask->delta < 0.5 && ask->epsilon > 0);
+static void fini_field(struct field *field) {
+  free(field->item);
+  free(field->pair);
+}
+
+static enum cv_err init_field(const struct cv_bound_ask *ask, struct field *ret) {
   struct field field = {.ask = ask};
   uint32_t *rank_class = calloc(ask->arms, sizeof(*rank_class));
   field.item = calloc(ask->arms, sizeof(*field.item));
   field.pair = calloc((size_t)2 * ask->arms, sizeof(*field.pair));
-  bool has_memory = rank_class != NULL && field.item != NULL && field.pair != NULL;
-  if (has_memory) {
-    (void)cv_truth_classes(ask->mean, ask->arms, ask->alpha, rank_class);
-    find_classes(&field, rank_class);
-    *ret = find(&field);
+  if (rank_class == NULL || field.item == NULL || field.pair == NULL) {
+    free(rank_class);
+    fini_field(&field);
+    return CV_ERR_NOMEM;
   }
+  (void)cv_truth_classes(ask->mean, ask->arms, ask->alpha, rank_class);
+  find_classes(&field, rank_class);
   free(rank_class);
-  free(field.item);
-  free(field.pair);
-  return has_memory ? CV_OK : CV_ERR_NOMEM;
+  *ret = field;
+  return CV_OK;
+}
+
+enum cv_err cv_bound_find(const struct cv_bound_ask *ask, struct cv_bound *ret) {
+  struct field field;
+  CV_REQUIRE(ask->arms > 0 && ask->alpha >= 0 && ask->delta > 0 && ask->delta < 0.5 && ask->epsilon > 0);
+  CV_TRY(init_field(ask, &field));
+  *ret = find(&field);
+  fini_field(&field);
+  return CV_OK;
+}
+
+enum cv_err cv_bound_distances(const double *mean, uint32_t arms, double alpha, double *ret_distance) {
+  const struct cv_bound_ask ask = {.arms = arms, .mean = mean, .alpha = alpha};
+  struct field field;
+  CV_REQUIRE(arms > 0 && alpha >= 0);
+  CV_TRY(init_field(&ask, &field));
+  for (uint32_t place = 0; place < arms; place++) {
+    const struct item *item = &field.item[place];
+    struct ends ends = find_ends(&field, place);
+    ret_distance[item->arm] = fmin(fabs(ends.above - item->mean), fabs(item->mean - ends.below));
+  }
+  fini_field(&field);
+  return CV_OK;
 }

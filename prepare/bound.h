@@ -70,5 +70,8 @@ static inline double cv_bound_ratio(uint64_t tokens, double bound) {
 
 /* Takes O(K log K) and the time of cv_truth_classes(). CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_bound_find(const struct cv_bound_ask *ask, struct cv_bound *ret);
+/* How far each mean lies from the nearest one at which the ranking at `alpha` changes, if its arm alone moves within
+ * [0,1]: an end of the interval above. Infinite: there is none. CV_ERR_NOMEM. */
+CV_MUST_USE enum cv_err cv_bound_distances(const double *mean, uint32_t arms, double alpha, double *ret_distance);
 
 #endif

@@ -25,6 +25,11 @@ static enum cv_err fits(const struct cv_prepared *campaign, const struct cv_loca
                    "the lower bound needs scores that are drawn independently; expected items "
                    "with rewards");
   }
+  /* Borda scores are tied to each other, and an algorithm may choose who is compared: the proof allows neither. */
+  if (spec->pairs) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "the lower bound is one of scores; expected items that are not compared in pairs");
+  }
   if (!local->bits && (local->kind != CV_LOCAL_NONE || law->rewards != CV_REWARDS_BERNOULLI)) {
     return cv_fail(why, CV_ERR_INVALID,
                    "the lower bound needs tokens that are 0 or 1; expected rewards: bernoulli "

@@ -41,6 +41,7 @@ static enum cv_err say_drawn_once(struct cv_campaign_file *file, struct cv_why *
 
 static enum cv_err check_policy(struct cv_campaign_file *file, struct cv_why *why) {
   const struct cv_param *bad = NULL;
+  CV_TRY(cv_policy_refresh(&file->spec.policy));
   enum cv_err err = cv_policy_check(&file->spec.policy, &bad, why);
   if (err != CV_OK && bad != NULL && bad->line > 0) {
     cv_why_prefix(why, "%s:%u:%u", file->path, bad->line, bad->column);
@@ -86,6 +87,9 @@ static enum cv_err take_names(struct cv_prepared *prepared, struct cv_why *why) 
 }
 
 static enum cv_err take_truth(struct cv_prepared *prepared, struct cv_why *why) {
+  if (!cv_items_have_means(&prepared->file.items)) {
+    return CV_OK;
+  }
   prepared->truth = calloc(prepared->source.items, sizeof(*prepared->truth));
   if (prepared->truth == NULL) {
     return cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
@@ -98,7 +102,27 @@ static enum cv_err take_truth(struct cv_prepared *prepared, struct cv_why *why) 
   return CV_OK;
 }
 
-/* Rows that are used once have to last for the first plan at least, else no release can ever be made. */
+/* A want of the first plan that the rows do not last for, if that ends the campaign. */
+static const struct cv_want *find_short(const struct cv_prepared *prepared, struct cv_policy *policy,
+                                        const struct cv_policy_step *step) {
+  const struct cv_want *found = NULL;
+  size_t lacking = 0;
+  bool goes_on = true;
+  for (size_t i = 0; i < step->wants; i++) {
+    const struct cv_want *want = &step->want[i];
+    if (cv_quality_rows(prepared->source.quality, want->arm) < want->tokens) {
+      found = want;
+      lacking++;
+      goes_on = cv_policy_exhaust(policy, want->arm) && goes_on;
+    }
+  }
+  return goes_on && lacking < step->wants ? NULL : found;
+}
+
+/*
+ * Rows that are used once have to last for the first plan: of every item if the policy cannot go on without one, else
+ * of some item, or no release can ever be made.
+ */
 static enum cv_err check_first_plan(const struct cv_prepared *prepared, struct cv_why *why) {
   const struct cv_items *items = &prepared->file.items;
   if (items->source != CV_SOURCE_CSV || items->csv.replacement) {
@@ -111,16 +135,14 @@ static enum cv_err check_first_plan(const struct cv_prepared *prepared, struct c
     return cv_fail(why, err, "%s", cv_err_text(err));
   }
   err = cv_policy_step(policy, 1, &step);
-  for (size_t i = 0; i < step.wants && err == CV_OK; i++) {
-    const struct cv_want *want = &step.want[i];
+  const struct cv_want *want = err == CV_OK ? find_short(prepared, policy, &step) : NULL;
+  if (want != NULL) {
     uint64_t rows = cv_quality_rows(prepared->source.quality, want->arm);
-    if (rows < want->tokens) {
-      err = cv_fail(why, CV_ERR_INVALID,
-                    "%s:%u: item \"%s\" has %llu rows in %s, but the first plan needs %u of them; expected a larger "
-                    "epsilon, fewer items or replacement: true",
-                    prepared->file.path, items->line, prepared->name[want->arm], (unsigned long long)rows,
-                    items->csv.file, want->tokens);
-    }
+    err = cv_fail(why, CV_ERR_INVALID,
+                  "%s:%u: item \"%s\" has %llu rows in %s, but the first plan needs %u of them; expected a larger "
+                  "epsilon, fewer items or replacement: true",
+                  prepared->file.path, items->line, prepared->name[want->arm], (unsigned long long)rows,
+                  items->csv.file, want->tokens);
   }
   cv_policy_step_fini(&step);
   cv_policy_free(policy);

@@ -14,7 +14,7 @@ struct cv_prepared {
   struct cv_score_source source;
   uint64_t seed;     /* of the instance and the scores */
   const char **name; /* of each arm; an item that is gold is none; the texts are those of `source` */
-  double *truth;     /* the true mean of each arm */
+  double *truth;     /* the true mean of each arm; NULL: nobody knows it */
 };
 
 /* Seed not set. */

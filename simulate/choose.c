@@ -10,6 +10,8 @@
 #include "common/campaign/complete.h"
 #include "common/campaign/worth.h"
 #include "simulate/candidates.h"
+#include "simulate/guess.h"
+#include "simulate/instance.h"
 #include "simulate/trial.h"
 #include "worker/quality/truth.h"
 
@@ -93,39 +95,38 @@ static struct cv_items_law law_of(const struct cv_items *items) {
 
 /* Means of an instance; qualities of workers are uniform. */
 static void draw_means(const struct cv_items *items, uint64_t seed, uint32_t arms, double *ret) {
-  bool is_declared = items->source == CV_SOURCE_SYNTHETIC;
-  double mean = is_declared ? items->synthetic.mean : .5, variance = is_declared ? items->synthetic.variance : .09;
-  if (!items->are_paid) {
-    cv_quality_draw_instance(seed, mean, variance, arms, ret);
+  struct cv_guess guess = CV_GUESS_USUAL;
+  if (items->source == CV_SOURCE_SYNTHETIC) {
+    guess = (struct cv_guess){.mean = items->synthetic.mean, .spread = sqrt(items->synthetic.variance)};
   }
-  for (uint32_t i = 0; i < arms; i++) {
+  if (!items->are_paid) {
+    cv_guess_draw(&guess, seed, arms, ret);
+  }
+  for (uint32_t i = 0; i < arms && items->are_paid; i++) {
     struct cv_rng_seeded rng;
     cv_rng_seeded_init(&rng, seed, CV_RNG_INSTANCE, i, 1);
-    ret[i] = fmin(fmax(items->are_paid ? cv_rng_unit(&rng.rng) : ret[i], .02), .98);
+    ret[i] = fmin(fmax(cv_rng_unit(&rng.rng), CV_GUESS_LOW), CV_GUESS_HIGH);
   }
 }
 
 /* Items with drawn means, whose costs are those of the campaign. */
 static enum cv_err draw_items(const struct asked *asked, uint64_t seed, struct cv_items *ret) {
-  const struct cv_items *items = &asked->campaign.items;
-  const struct cv_items_law law = law_of(items);
-  struct cv_item *item = calloc(asked->arms, sizeof(*item));
+  struct cv_instance_items items = {
+      .count = asked->arms, .law = law_of(&asked->campaign.items), .cost_micro = asked->source.cost_micro};
+  struct cv_quality_item *item = calloc(asked->arms, sizeof(*item));
   double *means = calloc(asked->arms, sizeof(*means));
-  if (item == NULL || means == NULL) {
-    free(item);
-    free(means);
-    return CV_ERR_NOMEM;
+  enum cv_err err = item == NULL || means == NULL ? CV_ERR_NOMEM : CV_OK;
+  if (err == CV_OK) {
+    draw_means(&asked->campaign.items, seed, asked->arms, means);
+    for (uint32_t i = 0; i < asked->arms; i++) {
+      item[i] = (struct cv_quality_item){.mean = means[i], .spread = items.law.spread};
+    }
+    items.item = item;
+    err = cv_instance_items(&items, ret);
   }
-  draw_means(items, seed, asked->arms, means);
-  for (uint32_t i = 0; i < asked->arms; i++) {
-    item[i] = (struct cv_item){.mean = means[i], .spread = law.spread, .id = i + 1};
-    item[i].cost_micro = asked->source.cost_micro == NULL ? 0 : asked->source.cost_micro[i];
-  }
+  free(item);
   free(means);
-  *ret = (struct cv_items){.source = CV_SOURCE_GIVEN,
-                           .are_paid = items->are_paid,
-                           .given = {.law = law, .count = asked->arms, .item = item}};
-  return CV_OK;
+  return err;
 }
 
 /* Scores of rows that are used once have a law of their own. */
@@ -139,22 +140,15 @@ static enum cv_err say_drawn_once(const struct asked *asked, struct cv_choice *p
 /* A campaign file in memory: the settings, the candidate, and an instance. */
 static enum cv_err make_copy(const struct asked *asked, const struct cv_candidate *candidate, uint64_t seed,
                              struct cv_campaign_file *ret) {
-  struct cv_campaign_file copy = {.path = strdup(asked->campaign.path)};
-  enum cv_err err = copy.path == NULL ? CV_ERR_NOMEM : cv_spec_copy(&asked->campaign.spec, &copy.spec);
-  if (err == CV_OK) {
-    struct cv_spec *spec = &copy.spec;
-    free(spec->names);
-    free(spec->cost_micro);
-    free(spec->worker);
-    spec->names = NULL;
-    spec->cost_micro = spec->worker = NULL;
-    spec->tokens = asked->tokens;
-    spec->budget_micro = asked->budget_micro;
-    keep_edges(spec, asked->arms);
-    spec->policy = candidate->policy;
-    spec->mechanism = candidate->mechanism;
-    err = say_drawn_once(asked, &spec->policy);
-  }
+  struct cv_campaign_file copy;
+  CV_TRY(cv_instance_file(asked->campaign.path, &asked->campaign.spec, &copy));
+  struct cv_spec *spec = &copy.spec;
+  spec->tokens = asked->tokens;
+  spec->budget_micro = asked->budget_micro;
+  keep_edges(spec, asked->arms);
+  spec->policy = candidate->policy;
+  spec->mechanism = candidate->mechanism;
+  enum cv_err err = say_drawn_once(asked, &spec->policy);
   if (err == CV_OK && asked->goal == CV_GOAL_GAINS) {
     copy.items = asked->campaign.items; /* an adversary's settings; nothing in them is owned */
   } else if (err == CV_OK) {

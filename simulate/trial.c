@@ -20,11 +20,13 @@ struct arm {
   struct cv_mechanism *mechanism;
   uint64_t tokens;  /* collected */
   uint64_t covered; /* by the last release */
-  enum { BITS, NORMAL, OTHER } tokens_are;
+  enum { BITS, NORMAL, STRATA, OTHER } tokens_are;
   double chance;               /* BITS: probability that a token is CV_GRID and not 0 */
+  uint32_t opponent;           /* pairs: 1 + the arm that the present plan compares it with; 0: drawn */
   struct cv_binomial law;      /* BITS: of the last sum; n = 0 before the first */
   struct cv_quality_item item; /* NORMAL: law of clipped scores that reach the broker unchanged */
   uint32_t shown;              /* scores that the present plan gives over the graph */
+  bool is_used_up;             /* its data */
   uint32_t zero;               /* index of the present plan's score that is replaced by 0; CV_TURNS_NO_ARM: none */
   struct cv_rng_seeded score, noise;
   struct cv_sampler sampler; /* many scores at once */
@@ -56,6 +58,16 @@ struct run {
 
 /* ---- setting up ---- */
 
+/* Of BITS: the probability of a one, against the arm's opponent. */
+static void set_chance(struct run *run, uint32_t index) {
+  struct arm *arm = &run->arm[index];
+  const struct cv_pairs *pairs = cv_quality_pairs(run->trial->campaign->source.quality);
+  struct cv_feedback feedback = cv_local_feedback(&run->privatizer->law, index);
+  double wins = arm->opponent == 0 ? arm->item.mean : cv_pairs_chance(pairs, index, arm->opponent - 1);
+  arm->chance = fmin(1, fmax(0, feedback.offset + feedback.slope * wins));
+  arm->law.n = 0;
+}
+
 static void init_arm(struct run *run, uint32_t index) {
   struct arm *arm = &run->arm[index];
   uint64_t seed = run->trial->seed;
@@ -75,11 +87,12 @@ static void init_arm(struct run *run, uint32_t index) {
     return;
   }
   if (model != NULL && strcmp(model->name, "bernoulli") == 0 && local != CV_LOCAL_LAPLACE) {
-    struct cv_feedback feedback = cv_local_feedback(&run->privatizer->law, index);
     arm->tokens_are = BITS;
-    arm->chance = fmin(1, fmax(0, feedback.offset + feedback.slope * arm->item.mean));
+    set_chance(run, index);
   } else if (model != NULL && strcmp(model->name, "clipped-normal") == 0 && local == CV_LOCAL_NONE) {
     arm->tokens_are = NORMAL;
+  } else if (run->trial->strata != NULL && cv_strata_has(run->trial->strata, index) && local == CV_LOCAL_NONE) {
+    arm->tokens_are = STRATA;
   }
 }
 
@@ -106,7 +119,8 @@ static enum cv_err init(struct run *run, struct cv_why *why) {
   const struct cv_spec *spec = run->spec;
   struct cv_choice mechanism = spec->mechanism;
   /* The broker's bound on an arm's releases: the horizon, and so the noise, must be that of the deployed campaign. */
-  uint64_t releases = spec->tokens < CV_RELEASES_END ? spec->tokens : CV_RELEASES_END - 1;
+  uint64_t releases = cv_mechanism_releases(spec, 1);
+  releases = releases < CV_RELEASES_END ? releases : CV_RELEASES_END - 1;
   CV_TRY(cv_mechanism_law_init(&mechanism, spec->epsilon_micro, releases, &run->law, why));
   CV_TRY(cv_privatizer_new(&spec->privatizer, spec->arms, &run->privatizer, why));
   uint64_t choices = run->trial->turns == NULL ? 0 : run->trial->turns->choices;
@@ -136,8 +150,10 @@ static void fini(struct run *run) {
 static enum cv_err draw_score(struct run *run, uint32_t index, int64_t *ret) {
   const struct cv_quality *quality = run->trial->campaign->source.quality;
   struct arm *arm = &run->arm[index];
-  bool is_drawn = !run->trial->token_level && cv_quality_draw(quality, index, &arm->score.rng, ret);
-  return is_drawn ? CV_OK : cv_quality_score(quality, index, arm->tokens, ret);
+  bool is_drawn =
+      !run->trial->token_level && arm->opponent == 0 && cv_quality_draw(quality, index, &arm->score.rng, ret);
+  const struct cv_moment at = {.place = arm->tokens, .round = arm->tokens, .opponent = arm->opponent};
+  return is_drawn ? CV_OK : cv_quality_score_at(quality, index, &at, ret);
 }
 
 /* The number of ones. Plans mostly repeat their token counts, so the law of the last sum is kept. */
@@ -148,8 +164,8 @@ static uint64_t draw_ones(struct arm *arm, uint32_t count) {
   return cv_binomial_draw(&arm->law, &arm->score.rng);
 }
 
-/* Draws `count` tokens of an arm and sets their sum. CV_ERR_LIMIT: its data are used up. */
-static enum cv_err collect(struct run *run, uint32_t index, uint32_t count, int64_t *ret_sum) {
+/* Draws up to `count` tokens of an arm and sets their sum; fewer only if its data are used up. Returns their number. */
+static uint32_t collect(struct run *run, uint32_t index, uint32_t count, int64_t *ret_sum) {
   struct arm *arm = &run->arm[index];
   int64_t sum = 0;
   if (arm->tokens_are == BITS) {
@@ -160,17 +176,23 @@ static enum cv_err collect(struct run *run, uint32_t index, uint32_t count, int6
   } else if (arm->tokens_are == NORMAL) {
     sum = cv_sampler_clipped_normal_sum(&arm->sampler, count, arm->item.mean, arm->item.spread);
     arm->tokens += count;
+  } else if (arm->tokens_are == STRATA) {
+    sum = cv_strata_sum(run->trial->strata, index, count, &arm->score.rng);
+    arm->tokens += count;
   } else {
     for (uint32_t i = 0; i < count; i++) {
       int64_t score;
-      CV_TRY(draw_score(run, index, &score));
+      if (draw_score(run, index, &score) != CV_OK) {
+        count = i;
+        break;
+      }
       score = i == arm->zero ? 0 : score;
       sum += cv_privatizer_apply(run->privatizer, index, score, &run->privacy.rng);
       arm->tokens++;
     }
   }
   *ret_sum = sum;
-  return CV_OK;
+  return count;
 }
 
 /* The same against an adversary, whose gains depend on the campaign's rounds. */
@@ -273,6 +295,7 @@ static void show(struct run *run) {
 
 /* An arm's data ended in the middle of a plan: tokens collected so far count as pulls, released or not. */
 static void pass_collected(struct run *run, size_t wants, uint64_t tokens) {
+  run->trial->end = CV_TRIAL_USED_UP;
   const double *truth = run->trial->campaign->truth;
   struct sums sums = add_up(run, wants);
   sums.reward += truth == NULL ? 0 : (double)tokens * truth[run->step.want[wants].arm];
@@ -282,42 +305,91 @@ static void pass_collected(struct run *run, size_t wants, uint64_t tokens) {
   run->trial->total.paid_micro += sums.paid_micro;
 }
 
+/* Compares the arm with the opponent that the plan names, if it is another than before. */
+static void face(struct run *run, const struct cv_want *want) {
+  struct arm *arm = &run->arm[want->arm];
+  if (arm->opponent != want->opponent) {
+    arm->opponent = want->opponent;
+    set_chance(run, want->arm);
+  }
+}
+
+/* Notes that an arm's data gave `got` of the tokens that the plan wants. */
+static void run_short(struct run *run, uint32_t index, uint32_t got, uint32_t wanted) {
+  struct cv_trial *trial = run->trial;
+  struct arm *arm = &run->arm[index];
+  arm->is_used_up = true;
+  if (trial->used_up == CV_TURNS_NO_ARM) {
+    trial->used_up = index;
+    trial->wanted = arm->tokens - got + wanted;
+  }
+}
+
+/* Plays one want of the plan and releases its sum. *ret_missing: tokens that the arm's data no longer had.
+ * CV_ERR_LIMIT: the campaign is over because of that. */
+static enum cv_err play_want(struct run *run, size_t at, uint64_t *round, double *gained, uint32_t *ret_missing) {
+  struct cv_trial *trial = run->trial;
+  struct cv_want want = run->step.want[at];
+  face(run, &want);
+  uint32_t shown = run->spec->edges > 0 ? run->arm[want.arm].shown : want.tokens, got = shown;
+  int64_t sum;
+  if (trial->game != NULL) {
+    sum = play(run, want.arm, shown, *round, gained); /* an adversary's rounds run on from arm to arm */
+    *round += shown;
+  } else {
+    got = collect(run, want.arm, shown, &sum);
+  }
+  *ret_missing = shown - got;
+  if (got < shown) {
+    run_short(run, want.arm, got, shown);
+    if (!trial->as_deployed || run->policy->class->exhaust == NULL) {
+      pass_collected(run, at, got);
+      return CV_ERR_LIMIT;
+    }
+  }
+  trial->pulls[want.arm] += run->spec->edges > 0 ? want.tokens : got;
+  if (got > 0) {
+    give(run, want.arm, sum, got);
+  }
+  return CV_OK;
+}
+
+/* Tells the policy which arms have no further tokens. CV_ERR_LIMIT: it cannot go on without one. */
+static enum cv_err exhaust(struct run *run) {
+  for (size_t i = 0; i < run->step.wants; i++) {
+    uint32_t arm = run->step.want[i].arm;
+    if (run->arm[arm].is_used_up && !cv_policy_exhaust(run->policy, arm)) {
+      run->trial->end = CV_TRIAL_USED_UP;
+      return CV_ERR_LIMIT;
+    }
+  }
+  return CV_OK;
+}
+
 /* Plays the present plan, and releases the sum of each of its arms to the policy. */
 static enum cv_err play_all(struct run *run) {
   struct cv_trial *trial = run->trial;
-  const struct cv_policy_step *step = &run->step;
-  const bool is_graph = run->spec->edges > 0;
+  const double *truth = trial->campaign->truth;
+  struct sums sums = run->sums;
   uint64_t round = trial->total.pulls;
   double gained = 0;
-  if (is_graph) {
+  if (run->spec->edges > 0) {
     show(run);
   }
   /* Before any token is drawn: collect() replaces the score that tell() finds. */
   if (trial->turns != NULL) {
     tell(run, run->sums.pulls, true);
   }
-  for (size_t i = 0; i < step->wants; i++) {
-    struct cv_want want = step->want[i];
-    uint32_t shown = is_graph ? run->arm[want.arm].shown : want.tokens;
-    int64_t sum;
-    if (trial->game != NULL) {
-      sum = play(run, want.arm, shown, round, &gained); /* an adversary's rounds run on from arm to arm */
-      round += shown;
-    } else {
-      uint64_t before = run->arm[want.arm].tokens;
-      enum cv_err err = collect(run, want.arm, shown, &sum);
-      if (err != CV_OK) {
-        pass_collected(run, i, run->arm[want.arm].tokens - before);
-        return err;
-      }
-    }
-    trial->pulls[want.arm] += want.tokens;
-    give(run, want.arm, sum, shown);
+  for (size_t i = 0; i < run->step.wants; i++) {
+    uint32_t missing;
+    CV_TRY(play_want(run, i, &round, &gained, &missing));
+    sums.pulls -= missing;
+    sums.reward -= truth == NULL ? 0 : missing * truth[run->step.want[i].arm];
   }
-  trial->total.paid_micro += run->sums.paid_micro;
-  pass(run, run->sums.pulls, trial->game == NULL ? run->sums.reward : gained);
+  trial->total.paid_micro += sums.paid_micro;
+  pass(run, sums.pulls, trial->game == NULL ? sums.reward : gained);
   trial->total.rounds++;
-  return CV_OK;
+  return exhaust(run);
 }
 
 /* Plays the part of a plan that fits into the tokens left, its arms in turn. Nothing is released. */
@@ -368,6 +440,21 @@ static bool is_spent(const struct run *run) {
   return false;
 }
 
+/* Whether the run ends before the present plan, which fits: for what `trial->end` says then. */
+static bool is_cut(struct run *run) {
+  struct cv_trial *trial = run->trial;
+  if (trial->plans > 0 && trial->total.rounds == trial->plans) {
+    trial->end = CV_TRIAL_PLANS;
+  } else if (is_spent(run)) {
+    trial->end = CV_TRIAL_HORIZON;
+  } else if (trial->is_over != NULL && trial->is_over(trial->data)) {
+    trial->end = CV_TRIAL_STOPPED;
+  } else {
+    return false;
+  }
+  return true;
+}
+
 /* Plays plans until the policy is done or its plan no longer fits. CV_ERR_LIMIT: an arm's data or horizon are used
  * up, or all plans that the trial may have. */
 static enum cv_err run_plans(struct run *run, uint64_t *ret_left) {
@@ -380,10 +467,10 @@ static enum cv_err run_plans(struct run *run, uint64_t *ret_left) {
     trial->complete = run->step.done;
     trial->decided = trial->total.pulls;
     if (run->step.done || !fits(run, *ret_left)) {
+      trial->end = run->step.done ? CV_TRIAL_COMPLETE : run->sums.pulls > *ret_left ? CV_TRIAL_LIMIT : CV_TRIAL_MONEY;
       return CV_OK;
     }
-    bool is_last = trial->plans > 0 && trial->total.rounds == trial->plans;
-    if (is_last || is_spent(run)) {
+    if (is_cut(run)) {
       return CV_ERR_LIMIT;
     }
     CV_TRY(play_all(run));
@@ -397,7 +484,8 @@ static enum cv_err run_to_end(struct run *run) {
   if (err != CV_OK && err != CV_ERR_LIMIT) {
     return err;
   }
-  bool is_timed = trial->campaign->kind == CV_POLICY_BANDIT || trial->campaign->kind == CV_POLICY_GRAPH;
+  bool is_timed =
+      !trial->as_deployed && (trial->campaign->kind == CV_POLICY_BANDIT || trial->campaign->kind == CV_POLICY_GRAPH);
   bool has_time = is_timed && err == CV_OK; /* after CV_ERR_LIMIT a deployed campaign ends, with tokens left */
   if (has_time && left > 0 && !trial->complete) {
     play_part(run, left);
@@ -414,6 +502,7 @@ static enum cv_err run_to_end(struct run *run) {
 enum cv_err cv_trial_run(struct cv_trial *trial, struct cv_why *why) {
   struct run run = {.trial = trial, .spec = &trial->campaign->file.spec};
   trial->total = (struct cv_trial_totals){0};
+  trial->used_up = CV_TURNS_NO_ARM;
   enum cv_err err = init(&run, why);
   if (err == CV_OK) {
     err = run_to_end(&run);
@@ -432,5 +521,6 @@ void cv_trial_fini(struct cv_trial *trial) {
   free(trial->pulls);
   free(trial->releases);
   trial->standing = NULL;
+  trial->lies = NULL;
   trial->pulls = trial->releases = NULL;
 }

@@ -474,6 +474,16 @@ def containers(tally, extra=()):
 BROWSERS = 2
 
 
+def python(tally):
+    """The Python package: its types, and its tests, which need no program."""
+    if shutil.which("mypy") is None:
+        tally.skip("python: types", "no mypy")
+    else:
+        done = run(["mypy", "--config-file", "python/pyproject.toml", "--cache-dir", "/dev/null", "python/crowdveil"])
+        tally.check("python: types", [tail(done.stdout)] if done.returncode else [])
+    pytest(tally, "python", "python/tests", dist="load")
+
+
 def page(tally, extra=()):
     """The page in a headless browser, if it can be installed."""
     done = run([ROOT / "deploy/bootstrap", "page"])
@@ -557,9 +567,10 @@ def fuzz(tally, seconds):
 SUITES = {"quick": quick, "lint": lint, "format": format_check, "unit": unit, "boundary": boundary, "e2e": e2e,
           "contributing": contributing, "before": before, "page": page, "clang": clang, "asan": asan,
           "containers": containers, "package": package, "tidy": tidy, "sim": sim, "mutations": mutations,
-          "recall": recall, "long": long, "fuzz": fuzz, "asan-e2e": asan_e2e, "tsan": tsan, "valgrind": valgrind}
+          "recall": recall, "long": long, "fuzz": fuzz, "asan-e2e": asan_e2e, "tsan": tsan, "valgrind": valgrind,
+          "python": python}
 ON_BUILD = ("quick", "unit", "boundary", "e2e", "before", "containers", "package", "page", "sim", "long", "valgrind")
-DEFAULT = ("lint", "format", "unit", "sim", "boundary", "e2e")
+DEFAULT = ("lint", "format", "unit", "python", "sim", "boundary", "e2e")
 WATCHED = ("page", "contributing", "before", "clang", "asan", "package")
 BESIDE = "containers"  # spends most of its time waiting
 BESIDE_FROM = "contributing"  # after `page`: a browser drops its requests when containers change network interfaces
@@ -599,6 +610,7 @@ ABOUT = {
     "lint": ("rules for the code that no compiler checks", "2 s"),
     "format": ("all C files are formatted as clang-format does it", "2 s"),
     "unit": ("unit tests, and the corpus of every fuzz harness", "80 s"),
+    "python": ("the Python package: types (mypy), and tests with hypothesis that need no program", "30 s"),
     "sim": (f"{SIM_RUNS} simulated schedules of crashes, cuts and failing disks", "10 s"),
     "boundary": ("what each party's program, files, traffic and memory contain", "30 s"),
     "e2e": ("end-to-end tests: the programs on this machine", "200 s"),

@@ -97,6 +97,9 @@ static enum cv_err finish_if_over(struct cv_thirdparty_campaign *campaign) {
   if (campaign->stop != CV_END_NONE) {
     return finish(campaign, campaign->stop);
   }
+  if (campaign->is_stuck) {
+    return finish(campaign, CV_END_USED_UP);
+  }
   if (campaign->row.policy_done && campaign->left == 0 && is_accepted(campaign)) {
     return finish(campaign, CV_END_COMPLETE);
   }
@@ -237,12 +240,12 @@ static enum cv_err restore_plan(const struct cv_stored_campaign *stored, struct 
   }
   for (size_t i = 0; i < stored->releases; i++) {
     const struct cv_release *release = &stored->release[i];
-    if (release->arm >= campaign->spec.arms || campaign->open_want[release->arm] == 0 || release->tokens == 0 ||
-        !cv_tail_is_valid(&release->noise)) {
+    if (release->arm >= campaign->spec.arms || campaign->open_want[release->arm] == 0 ||
+        !cv_release_is_whole(release) || !cv_tail_is_valid(&release->noise)) {
       return cv_fail(why, CV_ERR_DAMAGED, "release %" PRIu64 " does not fit plan %" PRIu64, release->number,
                      plan.number);
     }
-    cv_policy_apply(campaign->policy, release);
+    campaign->is_stuck = !cv_policy_take(campaign->policy, release) || campaign->is_stuck;
     campaign->open_want[release->arm] = 0;
     campaign->left--;
   }
@@ -255,7 +258,8 @@ static bool row_is_plausible(const struct cv_stored_campaign *stored) {
   const struct cv_thirdparty_campaign_row *row = &stored->row;
   bool plan_fits = row->accepted == row->plan || row->accepted + 1 == row->plan;
   for (uint32_t i = 0; i < stored->plan.wants; i++) {
-    plan_fits = plan_fits && stored->plan.want[i].arm < stored->spec.arms;
+    plan_fits = plan_fits && stored->plan.want[i].arm < stored->spec.arms &&
+                cv_want_opponent_fits(&stored->plan.want[i], stored->spec.pairs, stored->spec.arms);
   }
   bool state_fits = row->state_plan == row->plan || row->state_plan + 1 == row->plan;
   return plan_fits && state_fits && row->plan >= 1 && stored->plan.number == row->plan && row->end < CV_END_COUNT;
@@ -325,8 +329,9 @@ static enum cv_err check_plan(const struct cv_thirdparty_campaign *campaign, con
   }
   bool fits = plan->wants >= 1 && plan->wants <= arms;
   for (uint32_t i = 0; fits && i < plan->wants; i++) {
-    fits =
-        plan->want[i].arm < arms && !seen[plan->want[i].arm] && (plan->want[i].tokens >= 1 || campaign->spec.edges > 0);
+    fits = plan->want[i].arm < arms && !seen[plan->want[i].arm] &&
+           (plan->want[i].tokens >= 1 || campaign->spec.edges > 0) &&
+           cv_want_opponent_fits(&plan->want[i], campaign->spec.pairs, arms);
     if (fits) {
       seen[plan->want[i].arm] = 1;
     }
@@ -335,7 +340,7 @@ static enum cv_err check_plan(const struct cv_thirdparty_campaign *campaign, con
   return fits ? CV_OK
               : cv_fail(why, CV_ERR_INVALID,
                         "recorded plan %" PRIu64 " of campaign %" PRIu64
-                        " is empty, or has an arm twice, an arm out of range or an arm without tokens",
+                        " is empty, or has an arm twice, an arm or an opponent out of range, or an arm without tokens",
                         plan->number, campaign->id);
 }
 
@@ -393,9 +398,14 @@ enum cv_err cv_thirdparty_campaign_record(struct cv_thirdparty_campaign *campaig
 
 /*
  * True if a release may sum this number of tokens: all tokens of the arm, or those of this plan alone, or, with a
- * mechanism that repeats releases, any number not below that of the last release.
+ * mechanism that repeats releases, any number not below that of the last release. The last release of an arm may lack
+ * any number of those that the plan asked for.
  */
-static bool may_sum(const struct cv_spec *spec, uint64_t tokens, uint64_t asked, uint64_t before) {
+static bool may_sum(const struct cv_spec *spec, const struct cv_release *release, uint64_t asked, uint64_t before) {
+  uint64_t tokens = release->tokens;
+  if (release->last && spec->edges == 0) {
+    return tokens <= before + asked;
+  }
   if (tokens == asked || tokens == before + asked) {
     return true;
   }
@@ -429,14 +439,16 @@ static enum cv_err check_release(const struct cv_thirdparty_campaign *campaign, 
   struct cv_standing before;
   cv_policy_standing(campaign->policy, release->arm, &before);
   uint64_t asked = cv_neighbours_shown(&campaign->graph, campaign->plays, release->arm);
-  if (!may_sum(&campaign->spec, release->tokens, asked, before.tokens)) {
+  if (!may_sum(&campaign->spec, release, asked, before.tokens)) {
     return cv_fail(why, CV_ERR_INVALID,
                    "release %" PRIu64 " of campaign %" PRIu64 " sums %" PRIu64 " tokens; expected %" PRIu64
                    " or %" PRIu64,
                    number, id, release->tokens, asked, before.tokens + asked);
   }
   /* With less noise stated than there is the radii would be too small, and decisions wrong without a trace. */
-  if (!cv_tail_is_valid(&release->noise) || (release->noise.groups > 0) != cv_spec_has_noise(&campaign->spec)) {
+  bool has_noise = cv_spec_has_noise(&campaign->spec) && release->tokens > 0;
+  if (!cv_tail_is_valid(&release->noise) || (release->noise.groups > 0) != has_noise ||
+      (release->tokens == 0 && release->noisy_sum != 0)) {
     return cv_fail(why, CV_ERR_INVALID,
                    "release %" PRIu64 " of campaign %" PRIu64 " has noise that mechanism %s does not add", number, id,
                    campaign->spec.mechanism.name);
@@ -457,13 +469,13 @@ enum cv_err cv_thirdparty_campaign_release(struct cv_thirdparty_campaign *campai
   CV_TRY(check_release(campaign, release, why));
   CV_TRY(change(campaign, &delta));
   CV_TRY(cv_delta_add_release(delta, release));
-  cv_policy_apply(campaign->policy, release);
+  campaign->is_stuck = !cv_policy_take(campaign->policy, release) || campaign->is_stuck;
   cv_chain_release(&campaign->row.releases_hash, release, campaign->digest);
   campaign->row.releases++;
   campaign->open_want[release->arm] = 0;
   campaign->left--;
   campaign->due_ack = true;
-  if (campaign->left == 0) {
+  if (campaign->left == 0 && !campaign->is_stuck) {
     CV_TRY(advance(campaign));
   }
   return finish_if_over(campaign);

@@ -51,6 +51,7 @@ struct cv_thirdparty_campaign {
   /* Received from the broker on this connection. */
   uint64_t expected_plans, expected_releases;
   enum cv_end stop;
+  bool is_stuck; /* the policy cannot go on: the data of an arm are used up */
 
   bool accepted_unstored; /* the row has an acceptance that is not stored yet */
 

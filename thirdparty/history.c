@@ -178,8 +178,10 @@ static void take_releases(struct cv_history *history, const struct cv_delta *del
   for (; *at < delta->releases && delta->release[*at].plan < number; (*at)++) {
     const struct cv_release *release = &delta->release[*at];
     if (release->arm < history->spec.arms) {
-      history->release[release->arm] = *release;
-      history->tokens += cv_neighbours_shown(&history->graph, history->plays, release->arm);
+      uint64_t shown = cv_neighbours_shown(&history->graph, history->plays, release->arm);
+      history->tokens += release->last && release->tokens < shown ? release->tokens : shown;
+      /* An empty one has no mean: the one before it stays. */
+      history->release[release->arm] = release->tokens > 0 ? *release : history->release[release->arm];
       history->releases++;
     }
   }

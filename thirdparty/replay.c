@@ -19,6 +19,7 @@ struct cv_replay {
   bool *open_want;                /* per arm: asked for and not released */
   uint64_t plan;
   uint32_t left;
+  bool is_stuck; /* the policy cannot go on without an arm whose data are used up */
   struct cv_replay_verdict verdict;
 };
 
@@ -109,8 +110,26 @@ static void expect_no_more_decisions(struct cv_replay *replay) {
   }
 }
 
+struct opponent_text {
+  char text[32];
+};
+
+static struct opponent_text opponent_text(const struct cv_want *want) {
+  struct opponent_text said = {.text = "drawn arms"};
+  if (want->opponent > 0) {
+    (void)snprintf(said.text, sizeof(said.text), "arm %" PRIu32, want->opponent - 1);
+  }
+  return said;
+}
+
 static void compare_wants(struct cv_replay *replay, const struct cv_plan *plan) {
-  if (replay->step.done) {
+  if (replay->is_stuck) {
+    disagree(replay,
+             "plan %" PRIu64
+             " is on record; recomputed: the policy could not go on without the arm whose data "
+             "were used up in plan %" PRIu64,
+             plan->number, replay->plan);
+  } else if (replay->step.done) {
     disagree(replay, "plan %" PRIu64 " is on record; recomputed: nothing was left to ask after plan %" PRIu64,
              plan->number, replay->plan);
   } else if (plan->wants != replay->step.wants) {
@@ -119,6 +138,10 @@ static void compare_wants(struct cv_replay *replay, const struct cv_plan *plan) 
   }
   for (uint32_t i = 0; i < plan->wants && i < replay->step.wants; i++) {
     const struct cv_want *stored = &plan->want[i], *mine = &replay->step.want[i];
+    if (stored->opponent != mine->opponent) {
+      disagree(replay, "plan %" PRIu64 " compares arm %" PRIu32 " with %s; recomputed: %s", plan->number, stored->arm,
+               opponent_text(stored).text, opponent_text(mine).text);
+    }
     if (stored->arm != mine->arm || stored->tokens != mine->tokens) {
       disagree(replay,
                "plan %" PRIu64 " asks for %" PRIu32 " tokens of arm %" PRIu32 "; recomputed: %" PRIu32
@@ -136,9 +159,10 @@ static void take_plan(struct cv_replay *replay, const struct cv_plan *plan) {
   for (uint32_t i = 0; i < plan->wants; i++) {
     const struct cv_want *want = &plan->want[i];
     if (want->arm >= replay->spec.arms || (want->tokens == 0 && replay->spec.edges == 0) ||
-        replay->open_want[want->arm]) {
-      disagree(replay, "plan %" PRIu64 " has arm %" PRIu32 " twice, out of range or without tokens", plan->number,
-               want->arm); /* skipped, so that `left` counts each arm once */
+        replay->open_want[want->arm] || !cv_want_opponent_fits(want, replay->spec.pairs, replay->spec.arms)) {
+      disagree(replay,
+               "plan %" PRIu64 " has arm %" PRIu32 " twice, out of range, without tokens or with a wrong opponent",
+               plan->number, want->arm); /* skipped, so that `left` counts each arm once */
       continue;
     }
     replay->open_want[want->arm] = true;
@@ -169,7 +193,7 @@ static bool release_fits(struct cv_replay *replay, const struct cv_release *rele
   } else if (release->plan != replay->plan || release->arm >= replay->spec.arms || !replay->open_want[release->arm]) {
     disagree(replay, "release %" PRIu64 " is for arm %" PRIu32 ", which plan %" PRIu64 " does not ask for",
              release->number, release->arm, replay->plan);
-  } else if (release->tokens == 0 || !cv_tail_is_valid(&release->noise)) {
+  } else if (!cv_release_is_whole(release) || !cv_tail_is_valid(&release->noise)) {
     disagree(replay, "release %" PRIu64 " has no tokens or impossible noise", release->number);
   }
   return replay->verdict.agrees;
@@ -180,11 +204,11 @@ enum cv_err cv_replay_release(struct cv_replay *replay, const struct cv_release 
   if (!replay->verdict.agrees || !release_fits(replay, release)) {
     return CV_OK;
   }
-  cv_policy_apply(replay->policy, release);
+  replay->is_stuck = !cv_policy_take(replay->policy, release) || replay->is_stuck;
   replay->open_want[release->arm] = false;
   replay->left--;
   /* The same moment as in the third-party: after the last release of a plan. */
-  return replay->left == 0 ? make_step(replay) : CV_OK;
+  return replay->left == 0 && !replay->is_stuck ? make_step(replay) : CV_OK;
 }
 
 void cv_replay_decision(struct cv_replay *replay, const struct cv_decision *stored) {
@@ -245,7 +269,7 @@ static void compare_standing(struct cv_replay *replay, const struct cv_standing 
 void cv_replay_end(struct cv_replay *replay, enum cv_end end, const struct cv_standing *standing, size_t standings,
                    struct cv_replay_verdict *ret) {
   expect_no_more_decisions(replay);
-  if (end == CV_END_COMPLETE && !(replay->step.done && replay->left == 0)) {
+  if (end == CV_END_COMPLETE && (replay->is_stuck || !replay->step.done || replay->left > 0)) {
     disagree(replay, "the campaign is on record as complete; recomputed: plan %" PRIu64 " was to follow",
              replay->plan + 1);
   }

@@ -18,6 +18,7 @@ struct cv_retell {
   uint64_t plan;                /* whose releases the next turn tells; 0 at the beginning */
   uint32_t left;                /* of its wants: not released yet */
   bool has_begun;
+  bool is_stuck; /* the policy cannot go on: there is no further step */
   struct cv_history *history;
 };
 
@@ -105,12 +106,12 @@ struct feed {
 static enum cv_err feed_release(void *data, const struct cv_release *release, struct cv_why *why) {
   struct feed *feed = data;
   struct cv_retell *retell = feed->retell;
-  if (release->arm >= retell->campaign.spec.arms || release->tokens == 0 || !cv_tail_is_valid(&release->noise) ||
-      retell->left == 0) {
+  if (release->arm >= retell->campaign.spec.arms || !cv_release_is_whole(release) ||
+      !cv_tail_is_valid(&release->noise) || retell->left == 0) {
     return cv_fail(why, CV_ERR_DAMAGED, "release %" PRIu64 " does not fit plan %" PRIu64, release->number,
                    release->plan);
   }
-  cv_policy_apply(retell->policy, release);
+  retell->is_stuck = !cv_policy_take(retell->policy, release) || retell->is_stuck;
   retell->left--;
   return no_memory(cv_delta_add_release(feed->delta, release), why);
 }
@@ -184,7 +185,7 @@ static enum cv_err tell_next(struct cv_retell *retell, struct feed *feed, bool *
   feed->delta->created = !retell->has_begun;
   if (retell->has_begun) {
     CV_TRY(cv_thirdparty_rows_releases(retell->db, retell->id, retell->plan, retell->plan, feed_release, feed, why));
-    is_complete = retell->left == 0;
+    is_complete = retell->left == 0 && !retell->is_stuck;
   }
   feed->delta->row = retell->campaign.row;
   *ret_done = !is_complete || retell->plan == retell->campaign.row.plan;

@@ -82,12 +82,19 @@ enum cv_err cv_thirdparty_rows_campaign(struct cv_db *db, sqlite3_int64 *id, str
   return CV_OK;
 }
 
+static const char wants[] =
+    "SELECT arm, tokens, opponent FROM plan_want LEFT JOIN plan_opponent"
+    "  USING (campaign, plan, position) WHERE campaign = ? AND plan = ? ORDER BY position";
+static const char wants_before[] =
+    "SELECT arm, tokens, NULL FROM plan_want"
+    "  WHERE campaign = ? AND plan = ? ORDER BY position";
+
 enum cv_err cv_thirdparty_rows_wants(struct cv_db *db, sqlite3_int64 id, uint64_t number, uint32_t arms,
                                      struct cv_plan *ret_plan, struct cv_why *why) {
   sqlite3_stmt *stmt;
   int row;
-  CV_TRY(cv_db_prepare(db, "SELECT arm, tokens FROM plan_want WHERE campaign = ? AND plan = ? ORDER BY position", &stmt,
-                       why));
+  const char *sql = cv_db_version(db) < CV_THIRDPARTY_WITH_PARKED ? wants_before : wants;
+  CV_TRY(cv_db_prepare(db, sql, &stmt, why));
   (void)sqlite3_bind_int64(stmt, 1, id);
   (void)sqlite3_bind_int64(stmt, 2, (sqlite3_int64)number);
   struct cv_plan plan = {.number = number, .want = calloc(arms, sizeof(*plan.want))};
@@ -98,12 +105,16 @@ enum cv_err cv_thirdparty_rows_wants(struct cv_db *db, sqlite3_int64 id, uint64_
   while (err == CV_OK && row != 0) {
     int64_t arm = sqlite3_column_int64(stmt, 0), tokens = sqlite3_column_int64(stmt, 1);
     /* `arms` wants have room; one more would be written behind them. */
-    if (plan.wants == arms || arm < 0 || arm >= arms || tokens < 0 || tokens > UINT32_MAX) {
+    bool is_named = sqlite3_column_type(stmt, 2) != SQLITE_NULL;
+    int64_t opponent = sqlite3_column_int64(stmt, 2);
+    if (plan.wants == arms || arm < 0 || arm >= arms || tokens < 0 || tokens > UINT32_MAX ||
+        (is_named && (opponent < 0 || opponent >= arms || opponent == arm))) {
       err = cv_fail(why, CV_ERR_DAMAGED, "plan %" PRIu64 " has an invalid want", number);
       (void)sqlite3_reset(stmt);
       break;
     }
-    plan.want[plan.wants++] = (struct cv_want){.arm = (uint32_t)arm, .tokens = (uint32_t)tokens};
+    plan.want[plan.wants++] = (struct cv_want){
+        .arm = (uint32_t)arm, .tokens = (uint32_t)tokens, .opponent = is_named ? (uint32_t)opponent + 1 : 0};
     err = cv_db_step(db, stmt, &row, why);
   }
   if (err != CV_OK) {
@@ -120,8 +131,9 @@ static bool read_release(sqlite3_stmt *stmt, struct cv_release *ret) {
   ret->arm = (uint32_t)arm;
   ret->tokens = (uint64_t)tokens;
   ret->noisy_sum = sqlite3_column_int64(stmt, 4);
+  ret->last = sqlite3_column_int64(stmt, 5) != 0;
   /* Means divide by the number of tokens. */
-  return arm >= 0 && arm < CV_ARMS_MAX && tokens > 0;
+  return arm >= 0 && arm < CV_ARMS_MAX && tokens >= 0 && cv_release_is_whole(ret);
 }
 
 static enum cv_err read_noise(struct cv_db *db, sqlite3_int64 id, struct cv_release *release, struct cv_why *why) {
@@ -149,10 +161,16 @@ enum cv_err cv_thirdparty_rows_releases(struct cv_db *db, sqlite3_int64 id, uint
                                         cv_thirdparty_rows_release_fn *each, void *data, struct cv_why *why) {
   sqlite3_stmt *stmt;
   int row;
-  CV_TRY(cv_db_prepare(db,
-                       "SELECT number, plan, arm, tokens, noisy_sum FROM release"
-                       " WHERE campaign = ? AND plan BETWEEN ? AND ? ORDER BY number",
-                       &stmt, why));
+  bool has_used_up = cv_db_version(db) >= CV_THIRDPARTY_WITH_PARKED;
+  CV_TRY(cv_db_prepare(
+      db,
+      has_used_up
+          ? "SELECT r.number, r.plan, r.arm, r.tokens, r.noisy_sum, u.arm IS NOT NULL FROM release r"
+            " LEFT JOIN used_up u ON u.campaign = r.campaign AND u.release = r.number"
+            " WHERE r.campaign = ? AND r.plan BETWEEN ? AND ? ORDER BY r.number"
+          : "SELECT number, plan, arm, tokens, noisy_sum, 0 FROM release WHERE campaign = ? AND plan BETWEEN ? AND ?"
+            " ORDER BY number",
+      &stmt, why));
   (void)sqlite3_bind_int64(stmt, 1, id);
   (void)sqlite3_bind_int64(stmt, 2, (sqlite3_int64)first);
   /* UINT64_MAX stands for all later plans; as a signed number it would be -1. */

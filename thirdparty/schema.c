@@ -165,7 +165,25 @@ static const char *const steps[] = {
     "         (SELECT count(*) FROM parked p WHERE p.campaign = c.id) AS parked,"
     "         (SELECT max(s.class) FROM standing s WHERE s.campaign = c.id) AS classes,"
     "         c.plans_accepted AS plans, c.releases, c.decisions"
-    "  FROM campaign c ORDER BY c.id;",
+    "  FROM campaign c ORDER BY c.id;"
+
+    /* Campaigns of pairs: the arm that all tokens of a want are compared with; no row where it is drawn for each. */
+    "CREATE TABLE plan_opponent ("
+    "  campaign INTEGER NOT NULL REFERENCES campaign,"
+    "  plan INTEGER NOT NULL,"
+    "  position INTEGER NOT NULL,"
+    "  opponent INTEGER NOT NULL,"
+    "  PRIMARY KEY (campaign, plan, position)"
+    ") STRICT, WITHOUT ROWID;"
+
+    /* The last release of an arm whose data are used up; its tokens may be fewer than planned, and 0. */
+    "CREATE TABLE used_up ("
+    "  campaign INTEGER NOT NULL REFERENCES campaign,"
+    "  arm INTEGER NOT NULL,"
+    "  release INTEGER NOT NULL,"
+    "  PRIMARY KEY (campaign, arm)"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE UNIQUE INDEX used_up_release ON used_up (campaign, release);",
 };
 
 const struct cv_db_schema CV_THIRDPARTY_SCHEMA = {
@@ -177,16 +195,23 @@ const struct cv_db_schema CV_THIRDPARTY_SCHEMA = {
 
 /* Add new parts at the end only: stored checksums refer to parts by index. */
 static const struct cv_proof_part parts[] = {
-    {.table = "campaign", .group = "id"},           {.table = "item", .group = "campaign"},
-    {.table = "plan", .group = "campaign"},         {.table = "plan_want", .group = "campaign"},
-    {.table = "release", .group = "campaign"},      {.table = "release_noise", .group = "campaign"},
-    {.table = "decision", .group = "campaign"},     {.table = "standing", .group = "campaign"},
-    {.table = "policy_state", .group = "campaign"}, {.table = "parked", .group = "campaign"},
+    {.table = "campaign", .group = "id"},
+    {.table = "item", .group = "campaign"},
+    {.table = "plan", .group = "campaign"},
+    {.table = "plan_want", .group = "campaign"},
+    {.table = "release", .group = "campaign"},
+    {.table = "release_noise", .group = "campaign"},
+    {.table = "decision", .group = "campaign"},
+    {.table = "standing", .group = "campaign"},
+    {.table = "policy_state", .group = "campaign"},
+    {.table = "parked", .group = "campaign"},
+    {.table = "plan_opponent", .group = "campaign"},
+    {.table = "used_up", .group = "campaign"},
 };
 
 enum cv_err cv_thirdparty_prove(struct cv_db *db, enum cv_proof *ret, struct cv_why *why) {
-  /* A database that is opened for reading only may be older than the last table. */
-  size_t count = cv_db_version(db) < CV_THIRDPARTY_WITH_PARKED ? CV_COUNT(parts) - 1 : CV_COUNT(parts);
+  /* A database that is opened for reading only may be older than the last three tables. */
+  size_t count = cv_db_version(db) < CV_THIRDPARTY_WITH_PARKED ? CV_COUNT(parts) - 3 : CV_COUNT(parts);
   const struct cv_proof_config config = {.part = parts, .parts = count, .adopts = true};
   return cv_proof_begin(db, &config, ret, why);
 }

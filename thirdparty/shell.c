@@ -66,8 +66,16 @@ static bool is_over_share(const void *party, const void *conn) {
   return cv_thirdparty_gathered(shell->core) > BACKLOG_RELEASES;
 }
 
+static size_t largest(const void *party) {
+  return CV_LARGE_FRAME_BYTES;
+}
+
 static const struct cv_lane_kind kinds[] = {
-    {.roles = 1U << CV_ROLE_BROKER, .wire = &CV_RANK_WIRE, .feed = feed_rank},
+    {.roles = 1U << CV_ROLE_BROKER,
+     .wire = &CV_RANK_WIRE,
+     .largest = largest,
+     .largest_out = CV_LARGE_FRAME_BYTES,
+     .feed = feed_rank},
 };
 
 /* ---- the turn ---- */

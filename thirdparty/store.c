@@ -176,6 +176,29 @@ static enum cv_err update_row(struct cv_db *db, sqlite3_int64 id, const struct c
   return cv_db_run(db, stmt, why);
 }
 
+static enum cv_err delete_rows(struct cv_db *db, const char *sql, sqlite3_int64 id, uint64_t plan, struct cv_why *why) {
+  sqlite3_stmt *stmt;
+  CV_TRY(cv_db_prepare(db, sql, &stmt, why));
+  (void)sqlite3_bind_int64(stmt, 1, id);
+  bind_u64(stmt, 2, plan);
+  return cv_db_run(db, stmt, why);
+}
+
+/* The opponent that a want names, if it does. */
+static enum cv_err write_opponent(struct cv_db *db, sqlite3_int64 id, const struct cv_plan *plan, uint32_t i,
+                                  struct cv_why *why) {
+  sqlite3_stmt *stmt;
+  if (plan->want[i].opponent == 0) {
+    return CV_OK;
+  }
+  CV_TRY(cv_db_prepare(db, "INSERT INTO plan_opponent VALUES (?, ?, ?, ?)", &stmt, why));
+  (void)sqlite3_bind_int64(stmt, 1, id);
+  bind_u64(stmt, 2, plan->number);
+  (void)sqlite3_bind_int64(stmt, 3, i);
+  (void)sqlite3_bind_int64(stmt, 4, plan->want[i].opponent - 1);
+  return cv_db_run(db, stmt, why);
+}
+
 static enum cv_err write_plan(struct cv_db *db, sqlite3_int64 id, const struct cv_stored_plan *stored,
                               struct cv_why *why) {
   const struct cv_plan *plan = &stored->plan;
@@ -186,10 +209,8 @@ static enum cv_err write_plan(struct cv_db *db, sqlite3_int64 id, const struct c
   bind_u64(stmt, 2, plan->number);
   bind_text(stmt, 3, stored->recorded ? "broker" : "policy");
   CV_TRY(cv_db_run(db, stmt, why));
-  CV_TRY(cv_db_prepare(db, "DELETE FROM plan_want WHERE campaign = ? AND plan = ?", &stmt, why));
-  (void)sqlite3_bind_int64(stmt, 1, id);
-  bind_u64(stmt, 2, plan->number);
-  CV_TRY(cv_db_run(db, stmt, why));
+  CV_TRY(delete_rows(db, "DELETE FROM plan_want WHERE campaign = ? AND plan = ?", id, plan->number, why));
+  CV_TRY(delete_rows(db, "DELETE FROM plan_opponent WHERE campaign = ? AND plan = ?", id, plan->number, why));
   for (uint32_t i = 0; i < plan->wants; i++) {
     CV_TRY(cv_db_prepare(db, "INSERT INTO plan_want VALUES (?, ?, ?, ?, ?)", &stmt, why));
     (void)sqlite3_bind_int64(stmt, 1, id);
@@ -198,6 +219,7 @@ static enum cv_err write_plan(struct cv_db *db, sqlite3_int64 id, const struct c
     (void)sqlite3_bind_int64(stmt, 4, plan->want[i].arm);
     (void)sqlite3_bind_int64(stmt, 5, plan->want[i].tokens);
     CV_TRY(cv_db_run(db, stmt, why));
+    CV_TRY(write_opponent(db, id, plan, i, why));
   }
   return CV_OK;
 }
@@ -214,8 +236,16 @@ static enum cv_err write_release(struct cv_db *db, sqlite3_int64 id, const struc
   (void)sqlite3_bind_int64(stmt, 4, release->arm);
   bind_u64(stmt, 5, release->tokens);
   (void)sqlite3_bind_int64(stmt, 6, release->noisy_sum);
-  (void)sqlite3_bind_double(stmt, 7, (double)release->noisy_sum / (double)CV_GRID / (double)release->tokens);
+  double tokens = release->tokens > 0 ? (double)release->tokens : 1; /* an empty one sums to 0 */
+  (void)sqlite3_bind_double(stmt, 7, (double)release->noisy_sum / (double)CV_GRID / tokens);
   CV_TRY(cv_db_run(db, stmt, why));
+  if (release->last) {
+    CV_TRY(cv_db_prepare(db, "INSERT INTO used_up VALUES (?, ?, ?)", &stmt, why));
+    (void)sqlite3_bind_int64(stmt, 1, id);
+    (void)sqlite3_bind_int64(stmt, 2, release->arm);
+    bind_u64(stmt, 3, release->number);
+    CV_TRY(cv_db_run(db, stmt, why));
+  }
   for (uint32_t i = 0; i < release->noise.groups; i++) {
     CV_TRY(cv_db_prepare(db, "INSERT INTO release_noise VALUES (?, ?, ?, ?, ?)", &stmt, why));
     (void)sqlite3_bind_int64(stmt, 1, id);

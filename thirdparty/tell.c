@@ -264,6 +264,8 @@ void cv_tell_column(const struct cv_history *history, uint32_t arm, struct cv_bu
 
 /* ---- the table ---- */
 
+enum { TABLE_ROWS = 1000 }; /* at most: a browser lays out a table as a whole */
+
 static void print(struct cv_buf *out, const char *fmt, ...) CV_PRINTF(2, 3);
 static void print(struct cv_buf *out, const char *fmt, ...) {
   char line[512];
@@ -336,10 +338,14 @@ void cv_tell_table(const struct cv_chronicle_entry *entry, struct cv_buf *out) {
       ". Load the page again for later values.</p>\n<table>\n<thead><tr><th scope=\"col\">item</th>"
       "<th scope=\"col\">class</th><th scope=\"col\">tokens</th><th scope=\"col\">mean</th>"
       "<th scope=\"col\">radius</th><th scope=\"col\">of it noise</th></tr></thead>\n<tbody>\n");
-  for (uint32_t i = 0; i < history->spec.arms; i++) {
+  for (uint32_t i = 0; i < history->spec.arms && i < TABLE_ROWS; i++) {
     print_row(history, i, out);
   }
   put(out, "</tbody>\n</table>\n");
+  if (history->spec.arms > TABLE_ROWS) {
+    print(out, "<p>The first %d of %" PRIu32 " items; the result and an export have all of them.</p>\n", TABLE_ROWS,
+          history->spec.arms);
+  }
   print_others((uint64_t)entry->id, out);
   put(out, "</main>\n</html>\n");
 }

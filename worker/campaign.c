@@ -7,6 +7,7 @@
 static void campaign_fini(struct cv_worker_campaign *campaign) {
   cv_privatizer_free(campaign->privatizer);
   free(campaign->given);
+  free(campaign->spent);
 }
 
 void cv_worker_campaigns_fini(struct cv_worker_campaigns *campaigns) {
@@ -58,6 +59,7 @@ struct cv_worker_campaign *cv_worker_campaigns_tell(struct cv_worker_campaigns *
   campaign->work = work;
   campaign->privatizer = NULL;
   campaign->given = given;
+  campaign->spent = NULL;
   campaign->done = false;
   campaign->told = true; /* `declined` is not cleared: an unsent Decline may still point to it */
   return campaign;
@@ -66,6 +68,8 @@ struct cv_worker_campaign *cv_worker_campaigns_tell(struct cv_worker_campaigns *
 void cv_worker_campaigns_untell(struct cv_worker_campaigns *campaigns) {
   for (uint32_t i = 0; i < campaigns->count; i++) {
     campaigns->entry[i].told = false;
+    free(campaigns->entry[i].spent);
+    campaigns->entry[i].spent = NULL;
   }
 }
 
@@ -79,6 +83,18 @@ bool cv_worker_campaigns_any_live(const struct cv_worker_campaigns *campaigns) {
     any = any || cv_worker_campaign_is_live(&campaigns->entry[i]);
   }
   return any;
+}
+
+enum cv_err cv_worker_campaign_spend(struct cv_worker_campaign *campaign, uint32_t arm, bool *ret_first) {
+  if (campaign->spent == NULL) {
+    campaign->spent = calloc(campaign->terms.arms, sizeof(*campaign->spent));
+  }
+  if (campaign->spent == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  *ret_first = !campaign->spent[arm];
+  campaign->spent[arm] = true;
+  return CV_OK;
 }
 
 void cv_worker_campaign_decline(struct cv_worker_campaign *campaign, const char *reason) {

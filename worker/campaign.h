@@ -18,6 +18,7 @@ struct cv_worker_campaign {
   const struct cv_work *work;       /* source of its scores, unless declined; borrowed */
   struct cv_privatizer *privatizer; /* owned; NULL: declined */
   uint32_t *given;                  /* per worker: tokens, or CV_GIVEN_NEVER; owned; NULL: declined from the start */
+  bool *spent;                      /* per arm: this connection has no more scores of it; owned; NULL: of none */
   bool done;                        /* the broker sent Done: it takes no more tokens */
   bool told;                        /* the broker sent its terms on this connection */
   char declined[CV_WHY_BYTES];      /* why the pool declined it */
@@ -41,12 +42,15 @@ struct cv_worker_campaign *cv_worker_campaigns_find(struct cv_worker_campaigns *
  */
 struct cv_worker_campaign *cv_worker_campaigns_tell(struct cv_worker_campaigns *campaigns, const struct cv_terms *terms,
                                                     const struct cv_work *work);
-/* Call when the connection closes: clears `told`, since the broker may not send a finished campaign again. */
+/* Call when the connection closes: clears `told`, since the broker may not send a finished campaign again, and what the
+ * broker has heard about used up data, which it forgets. */
 void cv_worker_campaigns_untell(struct cv_worker_campaigns *campaigns);
 
 /* True if the pool may send tokens for this campaign: not done and not declined. */
 bool cv_worker_campaign_is_live(const struct cv_worker_campaign *campaign);
 bool cv_worker_campaigns_any_live(const struct cv_worker_campaigns *campaigns);
+/* Remembers that this connection has no more scores of the arm; *ret_first: it was not known. CV_ERR_NOMEM. */
+CV_MUST_USE enum cv_err cv_worker_campaign_spend(struct cv_worker_campaign *campaign, uint32_t arm, bool *ret_first);
 /* Stops all tokens for this campaign and stores the reason; the counts of given tokens stay. */
 void cv_worker_campaign_decline(struct cv_worker_campaign *campaign, const char *reason);
 

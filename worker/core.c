@@ -5,45 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/campaign.h"
-#include "worker/line.h"
-#include "worker/outbox.h"
-#include "worker/pending.h"
+#include "worker/asked.h"
+#include "worker/consider.h"
+#include "worker/state.h"
 
 enum {
   CONCURRENCY_MAX = 8192,
-  REASONS = 16,
   PROBE_MS = 1000,     /* between probes: arrivals while no known campaign wants a worker */
+  SPENT_MS = 100,      /* between searches for arms without rows */
   LATE_ACKS_MS = 2000, /* time for late acknowledgements after Done */
 };
 #define WORKERS_MAX (UINT64_C(1) << 28)
-
-struct cv_worker {
-  struct cv_worker_config config;
-  uint64_t next;          /* first worker that has not arrived yet */
-  struct cv_line waiting; /* workers that arrived and have no assignment */
-  struct cv_line again;   /* workers that arrive again as soon as there is room */
-  struct cv_line resting; /* workers in backoff, by due time */
-  uint32_t *given;        /* per worker: scores sent, or CV_GIVEN_NEVER */
-  uint32_t *wish;         /* with a stock, per worker: the arm that it arrived for */
-  uint8_t *here;          /* per worker: waiting, resting, about to arrive, or without acknowledgement */
-  uint64_t probe, probed_ms;
-  bool probing; /* the only waiting worker is a probe */
-  struct cv_pendings pendings;
-  struct cv_worker_campaigns campaigns;
-  bool open, hello_due, greeted;
-  bool due;         /* an event or a tick came since the last flush */
-  bool failed;      /* memory ran out: no further work */
-  bool limit_noted; /* the first assignment beyond accept.tokens is logged, later ones are not */
-  bool *met;        /* per work: an accepted requester's campaign with its name was opened */
-  uint64_t late_ms; /* end of the wait for acknowledgements of done campaigns; 0: no wait */
-  double allowance; /* arrivals that the rate permits now */
-  uint64_t allowance_ms;
-  struct cv_worker_outbox outbox;
-  char reason[REASONS][CV_WHY_BYTES]; /* refusal reasons logged so far, each once */
-  uint32_t reasons;
-  struct cv_worker_figures figures;
-};
 
 static void note(struct cv_worker *pool, const char *text) {
   if (pool->config.note != NULL) {
@@ -74,7 +46,9 @@ enum cv_err cv_worker_new(const struct cv_worker_config *config, struct cv_worke
   pool->here = calloc(config->last - config->first + 1, sizeof(*pool->here));
   pool->met = calloc(config->works, sizeof(*pool->met));
   pool->wish = config->stock == NULL ? NULL : calloc(config->last - config->first + 1, sizeof(*pool->wish));
-  if (pool->given == NULL || pool->here == NULL || pool->met == NULL || (config->stock != NULL && pool->wish == NULL) ||
+  pool->spent = config->stock == NULL ? NULL : calloc(CV_SPENT_ARMS_MOST, sizeof(*pool->spent));
+  if (pool->given == NULL || pool->here == NULL || pool->met == NULL ||
+      (config->stock != NULL && (pool->wish == NULL || pool->spent == NULL)) ||
       /* Twice: a new connection's assignments come beside the unacknowledged tokens of the last one. */
       cv_pendings_init(&pool->pendings, 2 * (size_t)config->concurrency, cv_rng_u64(config->rng)) != CV_OK) {
     cv_worker_free(pool);
@@ -100,6 +74,7 @@ void cv_worker_free(struct cv_worker *pool) {
   free(pool->here);
   free(pool->met);
   free(pool->wish);
+  free(pool->spent);
   cv_worker_outbox_fini(&pool->outbox);
   free(pool);
 }
@@ -114,7 +89,7 @@ void cv_worker_join(struct cv_worker *pool, uint64_t now_ms) {
   pool->allowance_ms = pool->probed_ms = now_ms;
   for (size_t i = 0; i < pool->pendings.entries; i++) {
     /* Sent again with its first value: scored or privatized a second time, it would tell more about the score. */
-    if (pool->pendings.entry[i].values > 0 &&
+    if (pool->pendings.entry[i].values > 0 && !cv_asked_is_open(&pool->pendings.entry[i]) &&
         cv_worker_outbox_token(&pool->outbox, &pool->pendings.entry[i]) != CV_OK) {
       pool->failed = true;
     }
@@ -154,16 +129,14 @@ static enum cv_err decline(struct cv_worker *pool, struct cv_worker_campaign *ca
   return CV_OK;
 }
 
-/* Declines one assignment, so that the broker reassigns its place at once and not after the lease. `why` is borrowed
- * until the frame is sent. */
-static enum cv_err decline_one(struct cv_worker *pool, const struct cv_assign *assign, const char *why) {
+enum cv_err cv_worker_decline_one(struct cv_worker *pool, const uint8_t ticket[CV_TICKET_BYTES], const char *why) {
   struct cv_decline *decline = cv_worker_outbox_decline(&pool->outbox);
   if (decline == NULL) {
     return CV_ERR_NOMEM;
   }
   decline->why = why;
   decline->has_ticket = true;
-  memcpy(decline->ticket, assign->ticket, sizeof(decline->ticket));
+  memcpy(decline->ticket, ticket, sizeof(decline->ticket));
   return CV_OK;
 }
 
@@ -172,57 +145,20 @@ static enum cv_err decline_over_limit(struct cv_worker *pool, const struct cv_as
     pool->limit_noted = true;
     note(pool, "declined an assignment: it asks for more scores than accept.tokens leaves the worker");
   }
-  return decline_one(pool, assign, "the assignment asks for more scores than the worker's own limit leaves");
-}
-
-/* Returns the work with this campaign name, NULL if there is none. */
-static const struct cv_work *find_work(const struct cv_worker *pool, const char *name) {
-  for (size_t i = 0; i < pool->config.works; i++) {
-    if (strcmp(pool->config.work[i].campaign, name) == 0) {
-      return &pool->config.work[i];
-    }
-  }
-  return NULL;
-}
-
-static enum cv_err fail_name(const struct cv_worker *pool, struct cv_why *why) {
-  if (pool->config.works > 1) {
-    return cv_fail(why, CV_ERR_DENIED, "this worker has no scores for the campaign, only for %zu others",
-                   pool->config.works);
-  }
-  return cv_fail(why, CV_ERR_DENIED, "this worker has no scores for the campaign, only for \"%s\"",
-                 pool->config.work->campaign);
-}
-
-/* Checks whether the pool takes part: it has scores for the campaign, and its acceptance rules permit the terms. */
-static enum cv_err consider(const struct cv_worker *pool, const struct cv_work *work, const struct cv_terms *terms,
-                            struct cv_privatizer **ret, struct cv_why *why) {
-  if (work == NULL) {
-    return fail_name(pool, why);
-  }
-  CV_TRY(cv_accept_requester(&pool->config.accept, terms->requester, why));
-  /* A campaign of the same name from a requester that is not accepted must not end the wait for the right one. */
-  pool->met[work - pool->config.work] = true;
-  if (terms->arms != work->arms) {
-    return cv_fail(why, CV_ERR_DENIED, "the campaign has %u arms; expected %u, as in the worker's scores", terms->arms,
-                   work->arms);
-  }
-  if (terms->tokens_per_worker == 0 || terms->tokens_per_worker == CV_GIVEN_NEVER) {
-    return cv_fail(why, CV_ERR_DENIED, "%u tokens per worker; expected 1 to %u", terms->tokens_per_worker,
-                   CV_GIVEN_NEVER - 1);
-  }
-  return cv_accept_terms(&pool->config.accept, terms, ret, why);
+  return cv_worker_decline_one(pool, assign->ticket,
+                               "the assignment asks for more scores than the worker's own limit leaves");
 }
 
 static enum cv_err on_terms(struct cv_worker *pool, const struct cv_terms *terms, struct cv_why *why) {
   bool is_known = cv_worker_campaigns_find(&pool->campaigns, terms->id) != NULL;
-  struct cv_worker_campaign *campaign = cv_worker_campaigns_tell(&pool->campaigns, terms, find_work(pool, terms->name));
+  struct cv_worker_campaign *campaign =
+      cv_worker_campaigns_tell(&pool->campaigns, terms, cv_works_find(&pool->config, terms->name));
   struct cv_why reason;
   if (campaign == NULL) {
     return cv_fail(why, CV_ERR_LIMIT, "the broker opened more than %d campaigns at once", CV_WORKER_CAMPAIGNS_MAX);
   }
   /* Considered each time that the broker sends terms: accepted once, a campaign could otherwise weaken them later. */
-  enum cv_err err = consider(pool, campaign->work, terms, &campaign->privatizer, &reason);
+  enum cv_err err = cv_work_consider(&pool->config, campaign->work, terms, pool->met, &campaign->privatizer, &reason);
   if (err != CV_OK) {
     return err == CV_ERR_NOMEM ? err : decline(pool, campaign, reason.text);
   }
@@ -234,6 +170,7 @@ static enum cv_err on_terms(struct cv_worker *pool, const struct cv_terms *terms
   if (campaign->given == NULL) {
     return CV_ERR_NOMEM;
   }
+  pool->spent_due = true;
   /* Terms come again on each connection. */
   pool->figures.campaigns += !is_known;
   return CV_OK;
@@ -260,9 +197,7 @@ static void count_given(struct cv_worker *pool, uint64_t worker, uint32_t scores
   }
 }
 
-/* True if a live campaign takes another token of this worker, or if no campaign is known to be live: the broker sends
- * terms only to workers that arrive. */
-static bool is_wanted(const struct cv_worker *pool, uint64_t worker) {
+bool cv_worker_is_wanted(const struct cv_worker *pool, uint64_t worker) {
   bool none_live = true;
   for (uint32_t i = 0; i < pool->campaigns.count; i++) {
     const struct cv_worker_campaign *campaign = &pool->campaigns.entry[i];
@@ -276,13 +211,29 @@ static bool is_wanted(const struct cv_worker *pool, uint64_t worker) {
   return none_live && may_give(pool, worker, 1);
 }
 
-/* For a worker without an open assignment: queues its next arrival, or marks it as gone. */
-static enum cv_err move_on(struct cv_worker *pool, uint64_t worker) {
-  if (is_wanted(pool, worker)) {
+enum cv_err cv_worker_move_on(struct cv_worker *pool, uint64_t worker) {
+  bool waits = pool->config.asker != NULL && pool->config.asker->waits;
+  if (!waits && cv_worker_is_wanted(pool, worker)) {
     return cv_line_push(&pool->again, worker, 0);
   }
   pool->here[worker - pool->config.first] = 0;
   return CV_OK;
+}
+
+/* In a campaign of pairs an assignment has an opponent, else none. */
+static enum cv_err check_opponent(const struct cv_terms *terms, const struct cv_assign *assign, struct cv_why *why) {
+  if (!terms->pairs) {
+    return assign->opponent == 0
+               ? CV_OK
+               : cv_fail(why, CV_ERR_FORMAT, "a comparison of two arms; expected one arm: the campaign has no pairs");
+  }
+  bool fits = assign->arms == 1 && assign->opponent > 0 && assign->opponent <= terms->arms &&
+              assign->opponent != assign->arm.one + 1;
+  return fits ? CV_OK
+              : cv_fail(why, CV_ERR_FORMAT,
+                        "an assignment without two different arms below %u; expected a comparison: the campaign has "
+                        "pairs",
+                        terms->arms);
 }
 
 static enum cv_err check_assign(const struct cv_worker *pool, const struct cv_worker_campaign *campaign,
@@ -298,6 +249,7 @@ static enum cv_err check_assign(const struct cv_worker *pool, const struct cv_wo
       return cv_fail(why, CV_ERR_FORMAT, "assignment of arm %u; expected an arm below %u", arm, campaign->terms.arms);
     }
   }
+  CV_TRY(check_opponent(&campaign->terms, assign, why));
   /* A second answer under one ticket would be a second draw for the same place. */
   if (cv_pendings_find(&pool->pendings, assign->ticket) != NULL) {
     return cv_fail(why, CV_ERR_STATE, "the broker assigned an unacknowledged ticket again");
@@ -339,13 +291,36 @@ static enum cv_err score_of(struct cv_worker *pool, const struct cv_worker_campa
   return cv_stock_take(pool->config.stock, worker, arm, ret_score) ? CV_OK : CV_ERR_LIMIT;
 }
 
+static const char USED_UP[] = "the data of this arm are used up";
+
+/* Logs the end of an arm's data, once a connection. */
+static enum cv_err note_spent(struct cv_worker *pool, struct cv_worker_campaign *campaign, uint32_t arm) {
+  bool first;
+  CV_TRY(cv_worker_campaign_spend(campaign, arm, &first));
+  if (first) {
+    char text[CV_NAME_BYTES + 64];
+    (void)snprintf(text, sizeof(text), "campaign \"%s\": no more scores of arm %u", campaign->terms.name, arm + 1);
+    note(pool, text);
+  }
+  return CV_OK;
+}
+
+enum cv_err cv_worker_give(struct cv_worker *pool, struct cv_worker_campaign *campaign, struct cv_pending *pending) {
+  /* Count before the token is queued: the shell stores the count before the frame leaves. */
+  campaign->given[pending->worker - pool->config.first]++;
+  pool->spent_due = true;
+  count_given(pool, pending->worker, pending->values);
+  /* Without a connection: the next one queues it. */
+  return pool->open ? cv_worker_outbox_token(&pool->outbox, pending) : CV_OK;
+}
+
 /* Takes the scores, privatizes them and queues the token, which stays pending until its acknowledgement. */
 static enum cv_err answer(struct cv_worker *pool, struct cv_worker_campaign *campaign, const struct cv_assign *assign,
-                          struct cv_why *why) {
+                          uint64_t now_ms, struct cv_why *why) {
   CV_TRY(check_assign(pool, campaign, assign, why));
   if (!has_score(pool, assign)) {
-    CV_TRY(decline_one(pool, assign, "the worker has no score for this arm"));
-    return move_on(pool, assign->worker);
+    CV_TRY(cv_worker_decline_one(pool, assign->ticket, "the worker has no score for this arm"));
+    return cv_worker_move_on(pool, assign->worker);
   }
   struct cv_pending *pending = cv_pendings_add(&pool->pendings, assign->ticket);
   if (pending == NULL) {
@@ -355,18 +330,22 @@ static enum cv_err answer(struct cv_worker *pool, struct cv_worker_campaign *cam
   pending->worker = assign->worker;
   pending->campaign = assign->campaign;
   pending->values = assign->arms;
-  struct cv_moment at = {.place = assign->place, .round = assign->round, .switched = assign->switched};
+  if (pool->config.asker != NULL) {
+    cv_asked_begin(pool, campaign, assign, pending, now_ms);
+    return CV_OK;
+  }
+  struct cv_moment at = {
+      .place = assign->place, .round = assign->round, .switched = assign->switched, .opponent = assign->opponent};
   for (uint32_t i = 0; i < assign->arms; i++) {
     uint32_t arm = assign->arms == 1 ? assign->arm.one : assign->arm.many[i];
     int64_t score;
     at.place = place_of(assign, i);
     if (score_of(pool, campaign, assign->worker, arm, &at, &score) != CV_OK) {
       cv_pendings_remove(&pool->pendings, pending);
-      char reason[CV_WHY_BYTES];
-      (void)snprintf(reason, sizeof(reason), "the data of arm %u have run out at token %llu", arm,
-                     (unsigned long long)assign->place + 1);
-      CV_TRY(decline(pool, campaign, reason));
-      return move_on(pool, assign->worker);
+      CV_TRY(note_spent(pool, campaign, arm));
+      CV_TRY(cv_worker_decline_one(pool, assign->ticket, USED_UP));
+      pool->outbox.decline[pool->outbox.declines - 1].used_up = true;
+      return cv_worker_move_on(pool, assign->worker);
     }
     /* Drawn once and kept: a broker that closes the connection before its Ack gets this value again, not another
      * sample. */
@@ -375,10 +354,7 @@ static enum cv_err answer(struct cv_worker *pool, struct cv_worker_campaign *cam
       pool->config.show(pool->config.note_data, assign->worker, arm, score, pending->value[i]);
     }
   }
-  /* Count before the token is queued: the shell stores the count before the frame leaves. */
-  campaign->given[assign->worker - pool->config.first]++;
-  count_given(pool, assign->worker, assign->arms);
-  return cv_worker_outbox_token(&pool->outbox, pending);
+  return cv_worker_give(pool, campaign, pending);
 }
 
 /* Removes a worker that the broker answered from the waiting line; false if it was not waiting. */
@@ -410,28 +386,20 @@ static enum cv_err on_assign(struct cv_worker *pool, const struct cv_assign *ass
                    assign->arms == 1 ? assign->arm.one : CV_STOCK_NONE, now_ms);
   }
   if (!cv_worker_campaign_is_live(campaign)) {
-    return move_on(pool, assign->worker); /* declined or done meanwhile: send no token */
+    return cv_worker_move_on(pool, assign->worker); /* declined or done meanwhile: send no token */
   }
   if (!may_give(pool, assign->worker, assign->arms)) {
     /* Later assignments would ask for as many scores, so the worker leaves for good. */
     pool->given[assign->worker - pool->config.first] = CV_GIVEN_NEVER;
     CV_TRY(decline_over_limit(pool, assign));
-    return move_on(pool, assign->worker);
+    return cv_worker_move_on(pool, assign->worker);
   }
-  return answer(pool, campaign, assign, why);
+  return answer(pool, campaign, assign, now_ms, why);
 }
 
-/* Logs each refusal reason once, at most REASONS of them. */
 static void note_refusal(struct cv_worker *pool, const char *why) {
-  for (uint32_t i = 0; i < pool->reasons; i++) {
-    if (strcmp(pool->reason[i], why) == 0) {
-      return;
-    }
-  }
-  /* Reasons are the broker's text: without a bound it could fill memory and log. */
-  if (pool->reasons < REASONS) {
-    (void)snprintf(pool->reason[pool->reasons++], CV_WHY_BYTES, "%s", why);
-    char text[CV_WHY_BYTES + 32];
+  char text[CV_WHY_BYTES + 32];
+  if (cv_reasons_add(&pool->reasons, why)) {
     (void)snprintf(text, sizeof(text), "the broker refused a token: %s", why);
     note(pool, text);
   }
@@ -443,12 +411,13 @@ static enum cv_err on_ack(struct cv_worker *pool, const struct cv_crowd_ack *ack
     return CV_OK; /* acknowledged before, on an earlier connection */
   }
   /* The outbox borrows the entry that an Ack frees, and a token that has not left cannot have been counted. */
-  if (cv_worker_outbox_holds(&pool->outbox, pending)) {
+  if (cv_asked_is_open(pending) || cv_worker_outbox_holds(&pool->outbox, pending)) {
     return cv_fail(why, CV_ERR_STATE, "an acknowledgement of an unsent token");
   }
   uint64_t worker = pending->worker;
   struct cv_worker_campaign *campaign = cv_worker_campaigns_find(&pool->campaigns, pending->campaign);
   uint32_t *given = campaign == NULL || campaign->given == NULL ? NULL : &campaign->given[worker - pool->config.first];
+  cv_asked_tell(pool, pending, ack->verdict);
   cv_pendings_remove(&pool->pendings, pending);
   switch (ack->verdict) {
     case CV_VERDICT_ACCEPTED:
@@ -472,7 +441,7 @@ static enum cv_err on_ack(struct cv_worker *pool, const struct cv_crowd_ack *ack
       note_refusal(pool, ack->why != NULL ? ack->why : "no reason given");
       break;
   }
-  return move_on(pool, worker);
+  return cv_worker_move_on(pool, worker);
 }
 
 /* Records which campaigns do not want which workers. Runs over all backoffs before any worker moves on, since one frame
@@ -496,7 +465,7 @@ static enum cv_err send_away(struct cv_worker *pool, const struct cv_backoff *ba
   }
   const struct cv_worker_campaign *campaign = cv_worker_campaigns_find(&pool->campaigns, backoff->campaign);
   if (campaign != NULL && campaign->given != NULL) {
-    return move_on(pool, worker);
+    return cv_worker_move_on(pool, worker);
   }
   /* For good: no campaign of this broker takes another token of the worker. */
   if (backoff->campaign == 0) {
@@ -519,14 +488,16 @@ static enum cv_err on_backoff(struct cv_worker *pool, const struct cv_backoff *b
 }
 
 /* After Done every worker may arrive for the next campaign; waiting workers stay in the line. */
-static void on_done(struct cv_worker *pool, uint64_t id, uint64_t now_ms) {
+static enum cv_err on_done(struct cv_worker *pool, uint64_t id, uint64_t now_ms) {
   struct cv_worker_campaign *campaign = cv_worker_campaigns_find(&pool->campaigns, id);
   if (campaign != NULL && !campaign->done) {
     campaign->done = true;
     /* Workers that had given all that this campaign takes may be wanted by the next one. */
     pool->next = pool->config.first;
     pool->late_ms = now_ms + LATE_ACKS_MS;
+    return cv_asked_end(pool, id);
   }
+  return CV_OK;
 }
 
 /* A broker acknowledges every token that a done campaign has counted. After LATE_ACKS_MS the rest counts as expired. */
@@ -541,9 +512,10 @@ static enum cv_err drop_late(struct cv_worker *pool, uint64_t now_ms) {
         pending->values == 0 ? NULL : cv_worker_campaigns_find(&pool->campaigns, pending->campaign);
     if (campaign != NULL && campaign->done) {
       uint64_t worker = pending->worker;
+      cv_asked_tell(pool, pending, CV_VERDICT_NONE);
       cv_pendings_remove(&pool->pendings, pending);
       pool->figures.expired++;
-      CV_TRY(move_on(pool, worker));
+      CV_TRY(cv_worker_move_on(pool, worker));
     }
   }
   return CV_OK;
@@ -594,7 +566,7 @@ static enum cv_err on_frame(struct cv_worker *pool, const struct cv_crowd_frame 
     CV_TRY(on_backoff(pool, &frame->backoff[i], now_ms));
   }
   for (size_t i = 0; i < frame->dones; i++) {
-    on_done(pool, frame->done[i], now_ms);
+    CV_TRY(on_done(pool, frame->done[i], now_ms));
   }
   return CV_OK;
 }
@@ -629,10 +601,16 @@ static uint64_t permitted(struct cv_worker *pool, uint64_t now_ms) {
   return (uint64_t)pool->allowance;
 }
 
+/* Behind a worker is a person, who may be away. */
+static bool only_who_comes(const struct cv_worker *pool) {
+  return pool->config.asker != NULL && pool->config.asker->waits;
+}
+
 /* The broker sends campaigns only to workers that arrive. While no known campaign wants a worker, one worker arrives
  * every PROBE_MS to learn of new campaigns. */
 static bool next_probe(struct cv_worker *pool, uint64_t now_ms, uint64_t *ret_worker) {
-  if (pool->waiting.count > 0 || pool->pendings.count > 0 || now_ms < pool->probed_ms + PROBE_MS) {
+  if (only_who_comes(pool) || pool->waiting.count > 0 || pool->pendings.count > 0 ||
+      now_ms < pool->probed_ms + PROBE_MS) {
     return false;
   }
   pool->probed_ms = now_ms;
@@ -653,7 +631,7 @@ static bool next_probe(struct cv_worker *pool, uint64_t now_ms, uint64_t *ret_wo
 
 static bool may_come(void *data, uint64_t worker) {
   const struct cv_worker *pool = data;
-  return !pool->here[worker - pool->config.first] && is_wanted(pool, worker);
+  return !pool->here[worker - pool->config.first] && cv_worker_is_wanted(pool, worker);
 }
 
 /* With a stock: frees the workers that moved on or whose backoff is over, and lets the stock choose worker and arm. */
@@ -685,9 +663,9 @@ static bool next_wanted(struct cv_worker *pool, uint64_t now_ms, uint64_t *ret_w
     *ret_worker = cv_line_pop(&pool->again);
     return true;
   }
-  while (pool->next <= pool->config.last) {
+  while (pool->next <= pool->config.last && !only_who_comes(pool)) {
     uint64_t worker = pool->next++;
-    if (!pool->here[worker - pool->config.first] && is_wanted(pool, worker)) {
+    if (!pool->here[worker - pool->config.first] && cv_worker_is_wanted(pool, worker)) {
       *ret_worker = worker;
       return true;
     }
@@ -715,6 +693,10 @@ static enum cv_err arrive(struct cv_worker *pool, uint64_t now_ms) {
     hired += pool->config.work[i].hires ? pool->config.work[i].arms : 0;
   }
   uint64_t ahead = 2 * (uint64_t)pool->config.concurrency + hired;
+  const struct cv_asker *asker = pool->config.asker;
+  if (asker != NULL && asker->room != NULL && asker->room(asker->data) < ahead) {
+    ahead = asker->room(asker->data);
+  }
   /* Arrivals come in bursts of up to the concurrency, so that a message names many workers. */
   if (pool->waiting.count > pool->config.concurrency + hired && pool->config.arrival_rate <= 0) {
     return CV_OK;
@@ -730,11 +712,62 @@ static enum cv_err arrive(struct cv_worker *pool, uint64_t now_ms) {
   return CV_OK;
 }
 
+/* ---- arms without rows ---- */
+
+struct asker {
+  const struct cv_worker *pool;
+  const struct cv_worker_campaign *campaign;
+};
+
+/* Whether the campaign may still take a token of this worker. */
+static bool may_still_give(void *data, uint64_t worker) {
+  const struct asker *asker = data;
+  return may_give(asker->pool, worker, 1) &&
+         asker->campaign->given[worker - asker->pool->config.first] < asker->campaign->terms.tokens_per_worker;
+}
+
+/* Tells the broker of arms that no worker has a row of any more: no worker would come for them and be asked. */
+static enum cv_err tell_spent(struct cv_worker *pool, struct cv_worker_campaign *campaign, bool *ret_told) {
+  struct asker asker = {.pool = pool, .campaign = campaign};
+  size_t n = 0;
+  for (uint32_t arm = 0; arm < campaign->terms.arms && n < CV_SPENT_ARMS_MOST; arm++) {
+    bool known = campaign->spent != NULL && campaign->spent[arm];
+    if (!known && !cv_stock_any_of(pool->config.stock, arm, may_still_give, &asker)) {
+      CV_TRY(note_spent(pool, campaign, arm));
+      pool->spent[n++] = arm;
+    }
+  }
+  /* One such message a frame: the arms that had no room, and those of other campaigns, follow. */
+  *ret_told = n > 0;
+  return n > 0 ? cv_worker_outbox_spent(&pool->outbox, campaign->terms.id, USED_UP, pool->spent, n) : CV_OK;
+}
+
+/* Searches the stock, now and then: a search may look at every row. */
+static enum cv_err tell_all_spent(struct cv_worker *pool, uint64_t now_ms) {
+  if (pool->config.stock == NULL || !pool->spent_due || now_ms < pool->spent_ms + SPENT_MS) {
+    return CV_OK;
+  }
+  bool told = false;
+  for (uint32_t i = 0; i < pool->campaigns.count && !told; i++) {
+    struct cv_worker_campaign *campaign = &pool->campaigns.entry[i];
+    if (cv_worker_campaign_is_live(campaign) && campaign->told) {
+      CV_TRY(tell_spent(pool, campaign, &told));
+    }
+  }
+  /* Then the next frame goes on. */
+  pool->due = pool->due || told;
+  pool->spent_due = told;
+  pool->spent_ms = told ? pool->spent_ms : now_ms;
+  return CV_OK;
+}
+
 bool cv_worker_flush(struct cv_worker *pool, uint64_t now_ms, struct cv_crowd_frame *ret) {
   pool->due = false;
   /* Late tokens expire even while the connection is closed; arrivals need an open one. */
-  if (cv_unless_failed(&pool->failed, drop_late(pool, now_ms), NULL) != CV_OK || !pool->open ||
-      cv_unless_failed(&pool->failed, arrive(pool, now_ms), NULL) != CV_OK) {
+  if (cv_unless_failed(&pool->failed, drop_late(pool, now_ms), NULL) != CV_OK ||
+      cv_unless_failed(&pool->failed, cv_asked_expire(pool, now_ms), NULL) != CV_OK || !pool->open ||
+      cv_unless_failed(&pool->failed, arrive(pool, now_ms), NULL) != CV_OK ||
+      cv_unless_failed(&pool->failed, tell_all_spent(pool, now_ms), NULL) != CV_OK) {
     return false;
   }
   struct cv_crowd_frame frame;
@@ -763,7 +796,9 @@ bool cv_worker_is_done(const struct cv_worker *pool) {
   for (size_t i = 0; i < pool->config.works; i++) {
     all_met = all_met && pool->met[i];
   }
-  return pool->pendings.count == 0 && (nobody_left || (all_met && !any_live));
+  /* With a stock: the broker was told of the last arm without rows. */
+  bool is_told = pool->config.stock == NULL || !pool->spent_due || !any_live;
+  return pool->pendings.count == 0 && is_told && (nobody_left || (all_met && !any_live));
 }
 
 void cv_worker_figures(const struct cv_worker *pool, struct cv_worker_figures *ret) {

@@ -28,11 +28,54 @@ struct cv_worker;
 
 /* The scores of one campaign; borrowed. */
 struct cv_work {
-  const char *campaign; /* campaign name, unique among the works */
-  uint32_t arms;        /* number of arms with scores */
-  bool hires;           /* each arm is one worker, and only that worker may answer for it: keep all of them waiting */
-  /* Sets the score of a token; CV_ERR_LIMIT if the data have run out. */
+  const char *campaign;    /* campaign name, unique among the works */
+  uint32_t arms;           /* number of arms with scores */
+  const char *const *name; /* of each arm; the core does not use them */
+  bool pairs;              /* its scores are comparisons with an opponent */
+  bool hires; /* each arm is one worker, and only that worker may answer for it: keep all of them waiting */
+  /* Sets the score of a token; CV_ERR_LIMIT if the data of the arm have no row for this place, nor for a later one: the
+   * pool tells the broker. */
   enum cv_err (*score)(void *data, uint32_t arm, const struct cv_moment *at, int64_t *ret_score);
+  void *data;
+};
+
+/* ---- scores that come later ---- */
+
+/* A question to a source that answers later, such as a program or a person. */
+struct cv_question {
+  uint64_t number; /* from 1, each of this pool once */
+  uint64_t worker;
+  uint32_t arm;
+  uint64_t due_ms; /* monotonic: the broker then asks another worker, and the pool withdraws the question */
+  /* Borrowed during the call. */
+  const struct cv_terms *terms;
+  const struct cv_local *law; /* of the campaign's privatizer */
+  const struct cv_work *work;
+};
+
+struct cv_score_answer {
+  bool is_token; /* the source has privatized the score itself */
+  int64_t value; /* score in [0, CV_GRID], or token value; in grid units */
+  uint32_t arm;  /* set by the pool */
+};
+
+enum cv_withdrawn {
+  CV_WITHDRAWN_LATE,   /* the lease is over: the broker asks another worker */
+  CV_WITHDRAWN_OVER,   /* the campaign takes no more scores */
+  CV_WITHDRAWN_PASSED, /* another question of the same assignment was passed */
+};
+
+/* A source that answers later. Its functions must not call the pool, but for cv_worker_answer() and cv_worker_pass()
+ * outside of them. */
+struct cv_asker {
+  void (*ask)(void *data, const struct cv_question *question);
+  /* No answer to the question is taken any more. */
+  void (*withdraw)(void *data, uint64_t question, enum cv_withdrawn why);
+  /* The broker's verdict on the token of an answered question. CV_VERDICT_NONE: the campaign ended without one. */
+  void (*told)(void *data, uint64_t question, enum cv_verdict verdict);
+  /* The number of further questions that it can take now: so many workers wait at the broker. NULL: no bound. */
+  uint32_t (*room)(void *data);
+  bool waits; /* a worker arrives only after cv_worker_come() */
   void *data;
 };
 
@@ -46,6 +89,8 @@ struct cv_worker_config {
   /* Set if each worker has rows of its own and answers only with them, else NULL. With a stock there is exactly one
    * work, and the core does not call its `score`. */
   struct cv_stock *stock;
+  /* Set if scores come later, else NULL. The core then calls neither a work's `score` nor the stock. Borrowed. */
+  const struct cv_asker *asker;
   /* Per worker from `first` on: scores given in earlier runs; NULL: none. */
   const uint32_t *given;
   /* Reports a worker's new total of scores given. The token leaves with the next flush; the shell must store the total
@@ -65,7 +110,8 @@ struct cv_worker_config {
 
 struct cv_worker_figures {
   uint64_t accepted, duplicates, expired, refused;
-  uint32_t campaigns; /* whose terms the pool accepted */
+  uint64_t asked, late, passed; /* questions to a source that answers later; assignments withdrawn and declined */
+  uint32_t campaigns;           /* whose terms the pool accepted */
 };
 
 /* Borrows what the config points to until cv_worker_free(). CV_ERR_INVALID with the reason, or CV_ERR_NOMEM. */
@@ -92,6 +138,19 @@ bool cv_worker_is_pending(const struct cv_worker *pool);
  * until the next call of any cv_worker function. It may exceed the frame size limit: the shell splits it.
  */
 bool cv_worker_flush(struct cv_worker *pool, uint64_t now_ms, struct cv_crowd_frame *ret);
+
+/*
+ * For a pool with an asker. cv_worker_answer() takes the answer to a question, once. CV_ERR_NOT_FOUND if the question
+ * is not open (withdrawn, or answered before), CV_ERR_INVALID if there is no such score or token; the question then
+ * stays open.
+ */
+CV_MUST_USE enum cv_err cv_worker_answer(struct cv_worker *pool, uint64_t question,
+                                         const struct cv_score_answer *answer, struct cv_why *why);
+/* There is no answer: declines the assignment. Its worker arrives again after `again_ms` (monotonic), if workers do not
+ * wait for cv_worker_come(). `reason` is static. Nothing if the question is not open. */
+void cv_worker_pass(struct cv_worker *pool, uint64_t question, const char *reason, uint64_t again_ms);
+/* The worker is there for one question. False if no campaign takes another score of it. */
+bool cv_worker_come(struct cv_worker *pool, uint64_t worker);
 
 /* True once memory has run out. The shell checks it after each turn. */
 bool cv_worker_has_failed(const struct cv_worker *pool);

@@ -13,6 +13,7 @@
 #include "common/base/text.h"
 #include "worker/bytes.h"
 #include "worker/feed.h"
+#include "worker/starved.h"
 
 /* Objects of a wrong file could have a new key in every line: later ones are not named. */
 enum { KEYS_MAX = 64, NUMBER_BYTES = 24 };
@@ -85,13 +86,14 @@ static enum cv_err parse(struct cv_feed *feed, struct cv_why *why) {
   struct reader *reader = feed->reader;
   json_error_t error;
   json_decref(reader->object);
+  cv_starved_watch();
   reader->object = json_loadb(reader->text, reader->used, JSON_REJECT_DUPLICATES, &error);
-  if (reader->object == NULL && json_error_code(&error) == json_error_out_of_memory) {
+  if (cv_starved_failed()) {
     return no_memory(feed, why);
   }
   if (reader->object == NULL) {
-    return cv_fail(why, CV_ERR_INVALID, "%s: not JSON, %s at column %d; expected one object a line",
-                   cv_feed_place(feed->ask, feed->at).text, error.text, error.column);
+    return cv_fail(why, CV_ERR_INVALID, "%s: not JSON, %s; expected one object a line",
+                   cv_feed_place(feed->ask, feed->at).text, error.text);
   }
   return json_is_object(reader->object) ? CV_OK : fail(feed, why, "not a JSON object; expected one object a line");
 }

@@ -18,7 +18,7 @@
 #include "worker/column.h"
 #include "worker/feed.h"
 
-enum { STEPS = 1 << 20 };
+enum { STEPS = 1 << 14, SQL_BYTES = 1 << 16, PATTERN_BYTES = 256 };
 /* Instructions of SQLite's machine: some minutes. A row of a plain query takes about ten. */
 static const uint64_t STEPS_MAX = UINT64_C(1) << 34;
 
@@ -26,7 +26,7 @@ struct reader {
   sqlite3 *db;
   sqlite3_stmt *query;
   int item_at, score_at, worker_at;
-  uint64_t steps;
+  uint64_t steps, steps_max;
   char refused[80]; /* what the authorizer refused; "": nothing */
   struct stat before;
 };
@@ -75,7 +75,7 @@ static int authorize(void *data, int action, const char *first, const char *seco
 static int count_steps(void *data) {
   struct reader *reader = data;
   reader->steps += STEPS;
-  return reader->steps > STEPS_MAX;
+  return reader->steps > reader->steps_max;
 }
 
 /* ---- opening ---- */
@@ -93,7 +93,7 @@ static enum cv_err failed(const struct cv_feed *feed, int code, struct cv_why *w
       return no_memory(feed, why);
     case SQLITE_INTERRUPT:
       return cv_fail(why, CV_ERR_LIMIT, "%s: items.query takes more than %llu steps; expected a simpler one", path,
-                     (unsigned long long)STEPS_MAX);
+                     (unsigned long long)reader->steps_max);
     case SQLITE_NOTADB:
       return cv_fail(why, CV_ERR_DAMAGED, "%s: not an SQLite database", path);
     case SQLITE_CORRUPT:
@@ -158,6 +158,8 @@ static enum cv_err open_database(struct cv_feed *feed, struct cv_why *why) {
   (void)sqlite3_db_config(reader->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
   (void)sqlite3_db_config(reader->db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
   (void)sqlite3_limit(reader->db, SQLITE_LIMIT_LENGTH, CV_FEED_LINE_BYTES);
+  (void)sqlite3_limit(reader->db, SQLITE_LIMIT_SQL_LENGTH, SQL_BYTES);
+  (void)sqlite3_limit(reader->db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, PATTERN_BYTES); /* long ones take long */
   (void)sqlite3_limit(reader->db, SQLITE_LIMIT_ATTACHED, 0);
   (void)sqlite3_set_authorizer(reader->db, authorize, reader);
   sqlite3_progress_handler(reader->db, STEPS, count_steps, reader);
@@ -218,6 +220,7 @@ static enum cv_err open_sqlite(struct cv_feed *feed, struct cv_why *why) {
     return no_memory(feed, why);
   }
   feed->reader = reader;
+  reader->steps_max = ask->steps > 0 ? ask->steps : STEPS_MAX;
   CV_TRY(open_database(feed, why));
   CV_TRY(prepare(feed, why));
   CV_TRY(find_column(feed, ask->item_column, &reader->item_at, why));

@@ -69,6 +69,20 @@ static void fill_arrives(struct cv_worker_outbox *outbox, uint32_t credit, bool 
   } while (said < outbox->arrivals);
 }
 
+enum cv_err cv_worker_outbox_spent(struct cv_worker_outbox *outbox, uint64_t campaign, const char *why,
+                                   const uint32_t *arm, size_t arms) {
+  struct cv_decline *decline = cv_worker_outbox_decline(outbox);
+  if (decline == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  decline->campaign = campaign;
+  decline->why = why;
+  decline->used_up = true;
+  decline->arm = arm;
+  decline->arms = arms;
+  return CV_OK;
+}
+
 void cv_worker_outbox_frame(struct cv_worker_outbox *outbox, uint32_t credit, bool say_credit, bool wishes,
                             struct cv_crowd_frame *ret) {
   *ret = (struct cv_crowd_frame){.arrive = outbox->arrive,

@@ -36,6 +36,9 @@ CV_MUST_USE enum cv_err cv_worker_outbox_token(struct cv_worker_outbox *outbox, 
 bool cv_worker_outbox_holds(const struct cv_worker_outbox *outbox, const struct cv_pending *pending);
 /* Appends a zeroed decline, for the caller to fill in; NULL if out of memory. */
 struct cv_decline *cv_worker_outbox_decline(struct cv_worker_outbox *outbox);
+/* Appends a decline that names the arms, which are borrowed until the outbox is cleared. CV_ERR_NOMEM. */
+CV_MUST_USE enum cv_err cv_worker_outbox_spent(struct cv_worker_outbox *outbox, uint64_t campaign, const char *why,
+                                               const uint32_t *arm, size_t arms);
 /*
  * Sets *ret to one frame with the whole outbox. Each Arrive states how many assignments the pool takes at once
  * (`credit`), and with `wishes` the wanted arm of each worker. The frame has an Arrive if a worker arrives or if

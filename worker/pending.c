@@ -54,6 +54,8 @@ struct cv_pending *cv_pendings_add(struct cv_pendings *pendings, const uint8_t t
   struct cv_pending **bucket = bucket_of(pendings, ticket);
   pendings->free = pending->next;
   memcpy(pending->ticket, ticket, CV_TICKET_BYTES);
+  pending->question = 0;
+  pending->open = 0;
   pending->next = *bucket;
   *bucket = pending;
   pendings->count++;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Unacknowledged tokens, found by ticket. The number of entries is fixed, and entries do not move. The table hashes all
- * bytes of a ticket with a secret key, so that a broker cannot choose collisions.
+ * Open assignments and unacknowledged tokens, found by ticket. The number of entries is fixed, and entries do not move.
+ * The table hashes all bytes of a ticket with a secret key, so that a broker cannot choose collisions.
  */
 #ifndef CV_WORKER_PENDING_H
 #define CV_WORKER_PENDING_H
@@ -14,6 +14,10 @@ struct cv_pending {
   uint8_t ticket[CV_TICKET_BYTES];
   uint32_t values; /* 0 = free entry */
   int64_t value[CV_VALUES_MAX];
+  /* Of an assignment whose scores come later (asked.h): the number of its first question, 0 for others; the questions
+   * without an answer; and the end of its lease. */
+  uint64_t question, due_ms;
+  uint32_t open;
   struct cv_pending *next; /* in its bucket, or in the free list */
 };
 

@@ -5,12 +5,20 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "common/admin/metrics.h"
 #include "common/base/clock.h"
 #include "common/base/grid.h"
+#include "common/base/log.h"
+#include "common/base/text.h"
+#include "common/crypto/crypto.h"
 #include "common/daemon/daemon.h"
+#include "common/net/address.h"
+#include "common/page/bind.h"
 #include "worker/core.h"
+#include "worker/programs.h"
 #include "worker/store.h"
 
 enum { TICK_MS = 20 };
@@ -22,6 +30,12 @@ struct shell {
   struct cv_worker_store *store; /* NULL: no state folder */
   struct cv_stock *stock;        /* NULL: the data have no worker column */
   struct cv_worker *core;
+  struct cv_spawner spawner;
+  struct cv_programs *programs; /* NULL: no program gives the scores */
+  struct cv_invited invited;
+  int form_socket; /* bound; -1: none, or taken by `form` */
+  unsigned form_port;
+  struct cv_form *form;        /* NULL: no people give them */
   struct cv_lane *broker;      /* NULL while the broker is not connected */
   struct cv_crowd_frame frame; /* of this turn */
   bool speaks;                 /* `frame` is not sent yet */
@@ -110,7 +124,14 @@ static void stored(void *party) {
 }
 
 static void tick(void *party, uint64_t now_ms, uint64_t wall_ms) {
+  static const struct cv_why why = {.text = "the process that runs them has ended"};
   const struct shell *shell = party;
+  if (shell->programs != NULL && !cv_programs_tick(shell->programs, now_ms)) {
+    cv_daemon_fail(shell->daemon, "no program can be started any more", &why);
+  }
+  if (shell->form != NULL) {
+    cv_form_tick(shell->form, now_ms);
+  }
   cv_worker_tick(shell->core);
 }
 
@@ -151,6 +172,15 @@ static void metrics(void *party, const struct cv_refusals *network, struct cv_bu
   cv_metric_counter(out, "crowdveil_worker_tokens_expired_total", "Tokens that reached the broker too late.",
                     figures.expired);
   cv_metric_counter(out, "crowdveil_worker_tokens_refused_total", "Tokens that the broker refused.", figures.refused);
+  if (shell->settings->exec != NULL) {
+    cv_metric_gauge(out, "crowdveil_worker_programs", "Programs that run and give scores.",
+                    shell->programs == NULL ? 0 : cv_programs_running(shell->programs));
+    cv_metric_counter(out, "crowdveil_worker_questions_total", "Questions asked of programs.", figures.asked);
+    cv_metric_counter(out, "crowdveil_worker_questions_late_total", "Assignments without an answer within their lease.",
+                      figures.late);
+    cv_metric_counter(out, "crowdveil_worker_questions_passed_total", "Assignments that the programs declined or lost.",
+                      figures.passed);
+  }
   cv_metric_refusals(out, network);
 }
 
@@ -205,7 +235,7 @@ static enum cv_err open_stock(struct shell *shell, struct cv_why *why) {
   const struct cv_works *works = &shell->works;
   const struct cv_persons *persons = works->persons;
   const struct cv_identity *own = cv_daemon_identity(shell->daemon);
-  if (persons == NULL) {
+  if (persons == NULL || shell->settings->exec != NULL || shell->settings->form.listen != NULL) {
     return CV_OK;
   }
   if (shell->store == NULL) {
@@ -238,13 +268,165 @@ static void show(void *data, uint64_t worker, uint32_t arm, int64_t score, int64
   (void)fflush(stdout);
 }
 
+/* ---- a program that gives the scores ---- */
+
+static void answered(void *data, uint64_t question, int64_t score) {
+  const struct shell *shell = data;
+  struct cv_why why; /* a question that has just been withdrawn, or no memory: the turn sees it */
+  (void)!cv_worker_answer(shell->core, question, &(struct cv_score_answer){.value = score}, &why);
+}
+
+static void passed(void *data, uint64_t question, const char *reason) {
+  enum { AGAIN_MS = 1000 };
+  const struct shell *shell = data;
+  cv_worker_pass(shell->core, question, reason, cv_clock_mono_ms() + AGAIN_MS);
+}
+
+/* Before a key is read: the process that it forks must not have one. */
+static enum cv_err start_spawner(struct shell *shell, struct cv_why *why) {
+  const struct cv_worker_settings *settings = shell->settings;
+  struct cv_spawner_config config = {
+      .command = settings->exec, .slots = (unsigned)settings->exec_processes, .sandbox = settings->daemon.sandbox};
+  if (settings->exec == NULL) {
+    return CV_OK;
+  }
+  config.sandbox.user = settings->exec_user != NULL ? settings->exec_user : config.sandbox.user;
+  return cv_spawner_start(&config, &shell->spawner, why);
+}
+
+static enum cv_err open_programs(struct shell *shell, struct cv_why *why) {
+  const struct cv_worker_settings *settings = shell->settings;
+  const struct cv_programs_config config = {.loop = cv_daemon_loop(shell->daemon),
+                                            .spawner = &shell->spawner,
+                                            .slots = (unsigned)settings->exec_processes,
+                                            .ahead = (unsigned)settings->exec_ahead,
+                                            .timeout_ms = settings->exec_timeout_ms,
+                                            .answer = answered,
+                                            .pass = passed,
+                                            .data = shell};
+  return settings->exec == NULL ? CV_OK : cv_programs_start(&config, &shell->programs, why);
+}
+
+/* ---- people who give them ---- */
+
+static enum cv_err form_answered(void *data, uint64_t question, const struct cv_score_answer *answer,
+                                 struct cv_why *why) {
+  const struct shell *shell = data;
+  return cv_worker_answer(shell->core, question, answer, why);
+}
+
+static bool come(void *data, uint64_t worker) {
+  const struct shell *shell = data;
+  return cv_worker_come(shell->core, worker);
+}
+
+/* As the user that started the daemon: the port and the file may need it. */
+static enum cv_err bind_form(struct shell *shell, struct cv_why *why) {
+  const struct cv_form_settings *form = &shell->settings->form;
+  if (form->listen == NULL) {
+    return CV_OK;
+  }
+  if (shell->settings->exec != NULL) {
+    return cv_fail(why, CV_ERR_INVALID, "form and exec; expected one of them, as each gives the scores");
+  }
+  if (form->people == NULL) {
+    return cv_fail(why, CV_ERR_INVALID, "missing form_people; expected the file of the people who may open the form");
+  }
+  CV_TRY(cv_invited_read(form->people, &shell->invited, why));
+  return cv_page_bind("form", form->listen, form->hosts != NULL, &shell->form_socket, &shell->form_port, why);
+}
+
+/* Prints "http://HOST:PORT/", where people find the form. */
+static void say_form(const struct cv_form_settings *form, unsigned port, const char *token) {
+  const char *hosts = form->hosts;
+  size_t n = 0;
+  const char *host = hosts == NULL ? NULL : cv_text_word(&hosts, &n);
+  if (host == NULL) {
+    host = form->listen;
+    n = (size_t)(strrchr(form->listen, ':') - form->listen);
+  }
+  (void)printf("%s://%.*s", form->has_tls ? "https" : "http", (int)n, host);
+  if (!form->has_tls) { /* the proxy has a port of its own */
+    (void)printf(":%u", port);
+  }
+  (void)printf("/%s%s\n", token == NULL ? "" : "?token=", token == NULL ? "" : token);
+}
+
+static enum cv_err open_form(struct shell *shell, struct cv_why *why) {
+  const struct cv_worker_settings *settings = shell->settings;
+  const struct cv_identity *own = cv_daemon_identity(shell->daemon);
+  const struct cv_form_config config = {.loop = cv_daemon_loop(shell->daemon),
+                                        .settings = &settings->form,
+                                        .invited = &shell->invited,
+                                        .first = own->first,
+                                        .last = own->last,
+                                        .socket = shell->form_socket,
+                                        .port = shell->form_port,
+                                        .rng = cv_daemon_rng(shell->daemon),
+                                        .answer = form_answered,
+                                        .pass = passed,
+                                        .come = come,
+                                        .data = shell};
+  if (settings->form.listen == NULL) {
+    return CV_OK;
+  }
+  shell->form_socket = -1;
+  CV_TRY(cv_form_start(&config, &shell->form, why));
+  (void)printf("form for %zu people on ", shell->invited.people);
+  say_form(&settings->form, shell->form_port, NULL);
+  (void)fflush(stdout);
+  return CV_OK;
+}
+
+int cv_worker_invite(const void *data) {
+  const struct cv_worker_settings *settings = data;
+  const struct cv_form_settings *form = &settings->form;
+  struct cv_invited invited;
+  struct cv_address address;
+  struct cv_drbg drbg;
+  struct cv_why why;
+  if (settings->form_invite == 0) {
+    return -1;
+  }
+  enum cv_err err = form->people == NULL || form->listen == NULL
+                        ? cv_fail(&why, CV_ERR_INVALID, "form_invite without form or form_people; expected both")
+                        : cv_address_parse(form->listen, &address, &why);
+  if (err == CV_OK) {
+    cv_drbg_init(&drbg);
+    err = cv_invited_add(form->people, settings->form_invite, &drbg.rng, &invited, &why);
+    cv_drbg_fini(&drbg);
+  }
+  if (err != CV_OK) {
+    cv_log_early("crowdveil-worker", CV_LOG_ERROR, "%s", why.text);
+    return cv_config_exit_status(err);
+  }
+  for (size_t i = 0; i < invited.people; i++) {
+    (void)printf("%" PRIu64 " ", invited.person[i].number);
+    say_form(form, (unsigned)strtoul(address.port, NULL, 10), invited.person[i].token);
+  }
+  cv_invited_fini(&invited);
+  return fflush(stdout) == 0 ? 0 : 1;
+}
+
+static const struct cv_asker *asker_of(const struct shell *shell) {
+  return shell->programs != NULL ? cv_programs_asker(shell->programs)
+         : shell->form != NULL   ? cv_form_asker(shell->form)
+                                 : NULL;
+}
+
+/* A program has as many questions as it may have, not more that wait for it while their leases run. */
+static uint32_t concurrency_of(const struct cv_worker_settings *settings) {
+  uint64_t most = settings->exec == NULL ? settings->concurrency : settings->exec_processes * settings->exec_ahead;
+  return (uint32_t)(most < settings->concurrency ? most : settings->concurrency);
+}
+
 static enum cv_err open_core(struct shell *shell, struct cv_why *why) {
   const struct cv_worker_settings *settings = shell->settings;
   const struct cv_identity *own = cv_daemon_identity(shell->daemon);
   const struct cv_worker_config config = {
       .first = own->first,
       .last = own->last,
-      .concurrency = (uint32_t)settings->concurrency,
+      .concurrency = concurrency_of(settings),
       .arrival_rate = settings->arrival_rate,
       .accept = {.requesters = settings->requesters,
                  .privatizers = settings->accept_privatizers,
@@ -255,6 +437,7 @@ static enum cv_err open_core(struct shell *shell, struct cv_why *why) {
       .work = shell->works.work,
       .works = shell->works.works,
       .stock = shell->stock,
+      .asker = asker_of(shell),
       .given = shell->store == NULL ? NULL : cv_worker_store_scores(shell->store),
       .give = shell->store == NULL ? NULL : give,
       .give_data = shell,
@@ -271,6 +454,8 @@ static enum cv_err load_works(void *party, struct cv_daemon *daemon, struct cv_w
   struct shell *shell = party;
   const struct cv_worker_settings *settings = shell->settings;
   shell->daemon = daemon;
+  CV_TRY(start_spawner(shell, why));
+  CV_TRY(bind_form(shell, why));
   return cv_works_load(settings->campaign, settings->seed, cv_daemon_rng(daemon), &shell->works, why);
 }
 
@@ -279,6 +464,8 @@ static enum cv_err open_all(void *party, struct cv_daemon *daemon, struct cv_why
   /* The stock reads given rows from the store, and the core uses both. */
   CV_TRY(open_store(shell, why));
   CV_TRY(open_stock(shell, why));
+  CV_TRY(open_programs(shell, why));
+  CV_TRY(open_form(shell, why));
   return open_core(shell, why);
 }
 
@@ -314,6 +501,17 @@ static void say_sums(void *party) {
   }
 }
 
+static void stop_all(void *party) {
+  struct shell *shell = party;
+  cv_programs_stop(shell->programs);
+  cv_form_stop(shell->form);
+  if (shell->form_socket >= 0) {
+    (void)close(shell->form_socket);
+    shell->form_socket = -1;
+  }
+  cv_spawner_stop(&shell->spawner);
+}
+
 static void close_all(void *party) {
   struct shell *shell = party;
   /* The core first: it borrows from all the others. */
@@ -321,6 +519,7 @@ static void close_all(void *party) {
   cv_worker_store_close(shell->store);
   cv_stock_free(shell->stock);
   cv_works_fini(&shell->works);
+  cv_invited_fini(&shell->invited);
 }
 
 static enum cv_err database(void *party, struct cv_db **ret, struct cv_why *why) {
@@ -335,6 +534,7 @@ static enum cv_err database(void *party, struct cv_db **ret, struct cv_why *why)
 static const struct cv_daemon_ops ops = {
     .prepare = load_works,
     .open = open_all,
+    .stop = stop_all,
     .ended = say_sums,
     .close = close_all,
     .lane = {.kind = kinds, .kinds = CV_COUNT(kinds), .join = join, .leave = leave, .next_out = next_out},
@@ -351,7 +551,7 @@ static const struct cv_daemon_ops ops = {
 };
 
 int cv_worker_run(const struct cv_worker_settings *settings) {
-  struct shell shell = {.settings = settings};
+  struct shell shell = {.settings = settings, .spawner = {.socket = -1}, .form_socket = -1};
   const struct cv_daemon_config config = {
       .program = "crowdveil-worker",
       .ops = &ops,

@@ -12,6 +12,8 @@
 
 #include "common/daemon/program.h"
 #include "worker/accept.h"
+#include "worker/form.h"
+#include "worker/spawner.h"
 #include "worker/works.h"
 
 #define CV_ACCEPT_TOKENS_UNSET UINT64_MAX
@@ -24,8 +26,14 @@ struct cv_worker_settings {
   char *accept_privatizers, *accept_mechanisms;
   uint64_t accept_tokens;
   bool exit_when_done, unsafe_show;
+  char *exec, *exec_user; /* a program that gives the scores; NULL: the campaign file's source does */
+  uint64_t exec_processes, exec_ahead, exec_timeout_ms;
+  struct cv_form_settings form;
+  uint64_t form_invite; /* add so many people to the file and print their links, instead of running; 0: run */
 };
 
+/* With form_invite: adds the people, prints their links and returns the exit status; else returns -1. */
+CV_MUST_USE int cv_worker_invite(const void *settings);
 /* Runs the daemon until SIGTERM or SIGINT, or with exit_when_done until its campaigns are over. Returns the exit
  * status. */
 CV_MUST_USE int cv_worker_run(const struct cv_worker_settings *settings);

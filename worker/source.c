@@ -5,6 +5,7 @@
 
 #include "common/base/grid.h"
 #include "worker/data.h"
+#include "worker/duels.h"
 #include "worker/taxi.h"
 
 /* Draws a worker's mean and spread as in Zhao et al. (2020, section 5.1). Returns the position of its cost between the
@@ -61,18 +62,32 @@ static void fill_items(const struct cv_items *items, uint64_t seed, double *mean
   if (items->source == CV_SOURCE_SYNTHETIC) {
     cv_quality_draw_instance(seed, items->synthetic.mean, items->synthetic.variance, count, mean);
   }
+  bool is_known = cv_items_have_means(items);
   /* A driver's mean and spread are drawn in fill_workers(), whose cost comes from the trips. */
   for (uint32_t i = 0; i < count && items->source != CV_SOURCE_TAXI; i++) {
     item[i] = items->source == CV_SOURCE_SYNTHETIC
                   ? (struct cv_quality_item){.mean = mean[i], .spread = items->synthetic.law.spread}
-                  : (struct cv_quality_item){.mean = items->given.item[i].mean, .spread = items->given.item[i].spread};
+                  : (struct cv_quality_item){.mean = is_known ? items->given.item[i].mean : .5,
+                                             .spread = items->given.item[i].spread};
   }
+}
+
+/* Comparisons by the items' means, taken as strengths. */
+static enum cv_err compare_items(const struct cv_quality_item *item, uint32_t count, uint64_t seed,
+                                 struct cv_quality **ret, struct cv_why *why) {
+  struct cv_pairs pairs = {.arms = count, .strength = calloc(count, sizeof(*pairs.strength))};
+  if (pairs.strength == NULL) {
+    return cv_fail(why, CV_ERR_NOMEM, "out of memory for %u items", count);
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    pairs.strength[i] = item[i].mean;
+  }
+  return cv_quality_new_pairs(&pairs, seed, ret, why);
 }
 
 static enum cv_err fill_model(struct cv_score_source *source, const struct cv_items *items, uint64_t seed,
                               const struct cv_taxis *taxis, struct cv_why *why) {
-  const struct cv_quality_model *model = cv_quality_model_at(cv_items_law(items)->rewards);
-  CV_REQUIRE(model != NULL);
+  const enum cv_rewards rewards = cv_items_law(items)->rewards;
   uint32_t count = source->items;
   double *mean = calloc(count, sizeof(*mean));
   struct cv_quality_item *item = calloc(count, sizeof(*item));
@@ -84,7 +99,9 @@ static enum cv_err fill_model(struct cv_score_source *source, const struct cv_it
     err = items->are_paid ? fill_workers(source, items, seed, taxis, item) : CV_OK;
   }
   if (err == CV_OK) {
-    err = cv_quality_new(model, item, count, seed, &source->quality, why);
+    err = rewards == CV_REWARDS_PAIRS
+              ? compare_items(item, count, seed, &source->quality, why)
+              : cv_quality_new(cv_quality_model_at(rewards), item, count, seed, &source->quality, why);
   }
   free(mean);
   free(item);
@@ -151,36 +168,12 @@ static enum cv_err make_adversary(struct cv_score_source *source, const struct c
   return cv_quality_new_adversary(&adversary, &source->quality, why);
 }
 
-/* Without replacement an item needs enough rows for one round; else the round could never finish. */
-static enum cv_err check_rounds(const struct cv_campaign_file *campaign, const struct cv_data *data,
-                                struct cv_why *why) {
-  const struct cv_param *round = cv_params_find(&campaign->spec.policy.params, "tokens_per_round");
-  if (campaign->items.csv.replacement || round == NULL || round->is_text) {
-    return CV_OK;
-  }
-  for (uint32_t i = 0; i < data->items; i++) {
-    uint64_t rows = data->rows.start[i + 1] - data->rows.start[i];
-    if ((double)rows < round->number) {
-      return cv_fail(
-          why, CV_ERR_INVALID,
-          "%s:%u: item \"%s\" has %llu rows in %s, but a round needs tokens_per_round = %.10g of them; expected "
-          "a smaller round or replacement: true",
-          campaign->path, campaign->items.line, data->name[i], (unsigned long long)rows, campaign->items.csv.file,
-          round->number);
-    }
-  }
-  return CV_OK;
-}
-
 static enum cv_err make_rows(struct cv_score_source *source, const struct cv_campaign_file *campaign, uint64_t seed,
                              struct cv_why *why) {
   const struct cv_items_csv *items = &campaign->items.csv;
   struct cv_data data;
   CV_TRY(cv_data_read(items, &data, why));
-  enum cv_err err = check_rounds(campaign, &data, why);
-  if (err == CV_OK) {
-    err = cv_quality_new_rows(&data.rows, items->replacement, seed, &source->quality, why);
-  }
+  enum cv_err err = cv_quality_new_rows(&data.rows, items->replacement, seed, &source->quality, why);
   if (err == CV_OK) {
     source->items = data.items;
     source->name = data.name;
@@ -195,13 +188,35 @@ static enum cv_err make_rows(struct cv_score_source *source, const struct cv_cam
   return err;
 }
 
+static enum cv_err make_duels(struct cv_score_source *source, const struct cv_items_csv *items, uint64_t seed,
+                              struct cv_why *why) {
+  const struct cv_duels_ask ask = {.path = items->file,
+                                   .item_column = items->item_column,
+                                   .versus_column = items->versus_column,
+                                   .score_column = items->score_column,
+                                   .delimiter = items->delimiter,
+                                   .low = items->has_scale ? items->scale_low : 0,
+                                   .high = items->has_scale ? items->scale_high : 1};
+  struct cv_duels duels;
+  CV_TRY(cv_duels_read(&ask, &duels, why));
+  enum cv_err err = cv_quality_new_pairs(&duels.pairs, seed, &source->quality, why);
+  if (err == CV_OK) {
+    source->items = duels.items;
+    source->name = duels.name;
+    duels.name = NULL; /* the source's from here on */
+  }
+  cv_duels_fini(&duels);
+  return err;
+}
+
 enum cv_err cv_score_source_init(struct cv_score_source *ret, const struct cv_campaign_file *campaign, uint64_t seed,
                                  struct cv_why *why) {
   struct cv_score_source source = {0};
   enum cv_err err = CV_ERR_INVALID;
   switch (campaign->items.source) {
     case CV_SOURCE_CSV:
-      err = make_rows(&source, campaign, seed, why);
+      err = cv_items_are_pairs(&campaign->items) ? make_duels(&source, &campaign->items.csv, seed, why)
+                                                 : make_rows(&source, campaign, seed, why);
       break;
     case CV_SOURCE_ADVERSARY:
       err = make_adversary(&source, campaign, seed, why);
@@ -218,6 +233,16 @@ enum cv_err cv_score_source_init(struct cv_score_source *ret, const struct cv_ca
   }
   *ret = source;
   return CV_OK;
+}
+
+enum cv_err cv_score_source_needs_means(const struct cv_campaign_file *campaign, struct cv_why *why) {
+  return cv_items_have_means(&campaign->items)
+             ? CV_OK
+             : cv_fail(
+                   why, CV_ERR_INVALID,
+                   "%s:%u: the items have no means, so only people can give scores; expected a mean of each item, to "
+                   "simulate them",
+                   campaign->path, campaign->items.line);
 }
 
 void cv_score_source_fini(struct cv_score_source *source) {

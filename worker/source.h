@@ -17,7 +17,7 @@
 #include "worker/quality/quality.h"
 
 struct cv_score_source {
-  struct cv_quality *quality; /* cv_quality_truth() is the truth */
+  struct cv_quality *quality; /* cv_quality_truth() is the truth; see cv_score_source_needs_means() */
   uint32_t items;             /* item i is arm i */
   const char **name;          /* `items` of them (names.h), owned */
   /* Ids and costs of workers for hire, `items` each; NULL if the items are not for hire. */
@@ -30,11 +30,12 @@ struct cv_score_source {
 
 /*
  * `seed` seeds the instance and the scores. Reads the data file, if the section names one. Errors are one line with
- * file and line. Without replacement CV_ERR_INVALID if an item has fewer rows than the policy's tokens_per_round (if
- * the campaign states it).
+ * file and line.
  */
 CV_MUST_USE enum cv_err cv_score_source_init(struct cv_score_source *ret, const struct cv_campaign_file *campaign,
                                              uint64_t seed, struct cv_why *why);
+/* Items without means have some in `quality`, which nobody must use: CV_ERR_INVALID with one line for such items. */
+CV_MUST_USE enum cv_err cv_score_source_needs_means(const struct cv_campaign_file *campaign, struct cv_why *why);
 void cv_score_source_fini(struct cv_score_source *source);
 
 #endif

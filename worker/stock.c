@@ -23,7 +23,8 @@ struct window {
 struct shelf {
   uint32_t *row; /* points into the stock's `order` */
   uint32_t count, at;
-  bool nobody; /* the last search found no person that may come */
+  uint32_t left; /* rows not given */
+  bool nobody;   /* the last search found no person that may come */
   struct window window;
 };
 
@@ -89,6 +90,7 @@ static void fill_shelves(struct cv_stock *stock) {
   }
   for (uint32_t arm = 0; arm < stock->config.arms; arm++) {
     shuffle(&stock->shelf[arm], stock->config.seed, arm);
+    stock->shelf[arm].left = stock->shelf[arm].count;
     /* One person at first: the broker's answer tells whether more are wanted. */
     stock->shelf[arm].window.allowed = 1;
   }
@@ -169,6 +171,7 @@ static bool is_given(const struct cv_stock *stock, uint64_t row) {
 static void give(struct cv_stock *stock, uint32_t person, uint64_t row) {
   stock->given[row - first_row(stock)] = true;
   stock->left[person - stock->from]--;
+  stock->shelf[stock->config.persons->arm[row]].left--;
 }
 
 uint64_t cv_stock_left(const struct cv_stock *stock, uint64_t worker) {
@@ -191,6 +194,20 @@ static uint64_t find_row(const struct cv_stock *stock, uint64_t worker, uint32_t
 bool cv_stock_any(const struct cv_stock *stock, bool (*may)(void *data, uint64_t worker), void *data) {
   for (uint32_t i = stock->from; i < stock->to; i++) {
     if (stock->left[i - stock->from] > 0 && may(data, stock->config.first_worker + i)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool cv_stock_any_of(const struct cv_stock *stock, uint32_t arm, bool (*may)(void *data, uint64_t worker), void *data) {
+  const struct shelf *shelf = &stock->shelf[arm];
+  if (shelf->left == 0 || !shelf->nobody) {
+    return shelf->left > 0;
+  }
+  for (uint32_t i = 0; i < shelf->count; i++) {
+    uint32_t row = shelf->row[i];
+    if (!is_given(stock, row) && may(data, stock->config.first_worker + owner_of(stock, row))) {
       return true;
     }
   }

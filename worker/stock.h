@@ -40,6 +40,9 @@ uint32_t cv_stock_persons(const struct cv_stock *stock);
 uint64_t cv_stock_left(const struct cv_stock *stock, uint64_t worker);
 /* True if may() holds for a person with rows left. */
 bool cv_stock_any(const struct cv_stock *stock, bool (*may)(void *data, uint64_t worker), void *data);
+/* True if the arm has a row left of a person for which may() holds; or if the last search for the next person of the
+ * arm found one, so that only a doubt costs a look at each row. */
+bool cv_stock_any_of(const struct cv_stock *stock, uint32_t arm, bool (*may)(void *data, uint64_t worker), void *data);
 bool cv_stock_has(const struct cv_stock *stock, uint64_t worker, uint32_t arm);
 /* Takes the worker's first row left for the arm; false if there is none. */
 CV_MUST_USE bool cv_stock_take(struct cv_stock *stock, uint64_t worker, uint32_t arm, int64_t *ret_score);

@@ -38,6 +38,7 @@ static enum cv_err add(struct cv_works *works, const char *path, uint64_t seed, 
   /* A drawn seed is below 2^53, as one that a campaign file can name. */
   uint64_t own = served->campaign.items.has_seed ? served->campaign.items.seed : cv_rng_u64(rng) >> 11;
   own = seed == CV_WORKS_SEED_NONE ? own : seed;
+  CV_TRY(cv_score_source_needs_means(&served->campaign, why));
   CV_TRY(cv_score_source_init(&served->source, &served->campaign, own, why));
   if (served->source.persons.persons > 0) {
     works->persons = &served->source.persons;
@@ -52,6 +53,8 @@ static enum cv_err add(struct cv_works *works, const char *path, uint64_t seed, 
   }
   works->work[works->works - 1] = (struct cv_work){.campaign = served->campaign.spec.name,
                                                    .arms = served->source.items,
+                                                   .pairs = served->campaign.spec.pairs,
+                                                   .name = (const char *const *)served->source.name,
                                                    .hires = served->source.worker != NULL,
                                                    .score = score,
                                                    .data = served};

@@ -71,6 +71,15 @@ enum cv_err cv_mechanism_law_for(const struct cv_mechanism_class *class, struct 
   return CV_OK;
 }
 
+uint64_t cv_mechanism_releases(const struct cv_spec *spec, uint32_t least) {
+  const struct cv_param *round = cv_params_find(&spec->policy.params, "tokens_per_round");
+  uint64_t each = least;
+  if (round != NULL && !round->is_text && round->number > (double)each && round->number <= UINT32_MAX) {
+    each = (uint64_t)round->number;
+  }
+  return spec->tokens > each ? spec->tokens / each : 1;
+}
+
 enum cv_err cv_mechanism_law_init(struct cv_choice *choice, uint64_t epsilon_micro, uint64_t releases,
                                   struct cv_mechanism_law *ret, struct cv_why *why) {
   const struct cv_mechanism_class *class = cv_mechanism_find(choice->name);

@@ -11,7 +11,7 @@ const char *cv_end_text(enum cv_end end) {
       [CV_END_NONE] = "running",          [CV_END_COMPLETE] = "complete",   [CV_END_TOKENS] = "token limit",
       [CV_END_DEADLINE] = "deadline",     [CV_END_IDLE] = "no workers",     [CV_END_CANCELLED] = "cancelled",
       [CV_END_LEDGER] = "privacy budget", [CV_END_FROZEN] = "frozen",       [CV_END_REFUSED] = "refused",
-      [CV_END_BUDGET] = "budget",         [CV_END_RECOVERED] = "recovered",
+      [CV_END_BUDGET] = "budget",         [CV_END_RECOVERED] = "recovered", [CV_END_USED_UP] = "data used up",
   };
   return (unsigned)end < CV_END_COUNT ? text[end] : "unknown";
 }
@@ -49,6 +49,10 @@ bool cv_standing_is_plausible(const struct cv_standing *standing, uint32_t arms)
   return fits && standing->rank_class <= arms && standing->rank_last <= arms;
 }
 
+bool cv_release_is_whole(const struct cv_release *release) {
+  return release->tokens > 0 || (release->last && release->noisy_sum == 0 && release->noise.groups == 0);
+}
+
 enum cv_err cv_plan_copy(const struct cv_plan *from, struct cv_plan *ret_to) {
   /* At least one, because NULL means that memory ran out. */
   struct cv_want *want = calloc(from->wants > 0 ? from->wants : 1, sizeof(*want));
@@ -60,6 +64,10 @@ enum cv_err cv_plan_copy(const struct cv_plan *from, struct cv_plan *ret_to) {
   }
   *ret_to = (struct cv_plan){.number = from->number, .wants = from->wants, .want = want};
   return CV_OK;
+}
+
+bool cv_want_opponent_fits(const struct cv_want *want, bool pairs, uint32_t arms) {
+  return want->opponent == 0 || (pairs && want->opponent <= arms && want->opponent != want->arm + 1);
 }
 
 bool cv_plan_asks_same(const struct cv_plan *a, const struct cv_plan *b) {

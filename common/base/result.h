@@ -31,17 +31,30 @@ struct cv_release {
   uint64_t tokens;   /* summed in noisy_sum; with a prefix mechanism all of the arm's tokens so far */
   int64_t noisy_sum; /* grid units */
   struct cv_noise noise;
+  /* No further release of the arm will come: its data are used up. Its tokens may be fewer than planned; 0, with a sum
+   * of 0 and no noise: too few for a release. */
+  bool last;
 };
+
+/* False if it has no tokens and is not the empty last release of an arm. */
+bool cv_release_is_whole(const struct cv_release *release);
 
 /*
  * A request for `tokens` further assignments of one arm. In a campaign with a feedback graph an assignment shows the
  * arm and those of its neighbours that the plan names; an arm with 0 tokens is only shown by its neighbours'
  * assignments. Without a graph each assignment is one token, and 0 is invalid.
+ *
+ * In a campaign of pairs `opponent` is 1 + the arm that all these tokens are compared with, or 0: another arm, drawn
+ * uniformly for each token. Else it is 0.
  */
 struct cv_want {
   uint32_t arm;
   uint32_t tokens;
+  uint32_t opponent;
 };
+
+/* Whether a want's opponent is one that a campaign with this many arms may have. */
+bool cv_want_opponent_fits(const struct cv_want *want, bool pairs, uint32_t arms);
 
 /* A plan is closed when every want has had its release. `number` counts from 1 without gaps. */
 struct cv_plan {
@@ -102,6 +115,7 @@ enum cv_end {
   CV_END_REFUSED,   /* the third-party refused the campaign or misbehaved */
   CV_END_BUDGET,    /* the rest of the budget buys no token that the plan asks for */
   CV_END_RECOVERED, /* the broker's state was lost or rolled back, and was recovered */
+  CV_END_USED_UP,   /* the data of an arm are used up, and the policy cannot go on without it */
   CV_END_COUNT
 };
 

@@ -9,8 +9,8 @@
 #include "common/base/text.h"
 
 enum { SPEC_VERSION = 2 };
-/* Flags of a stored spec: its optional lists. */
-enum { HAS_NAMES = 1, HAS_COSTS = 2, HAS_WORKERS = 4, HAS_ALL = 7 };
+/* Flags of a stored spec: its optional lists, and whether its tokens compare pairs. */
+enum { HAS_NAMES = 1, HAS_COSTS = 2, HAS_WORKERS = 4, IS_PAIRS = 8, HAS_ALL = 15 };
 
 void cv_spec_fini(struct cv_spec *spec) {
   if (spec == NULL) {
@@ -129,6 +129,25 @@ static enum cv_err check_edges(const struct cv_spec *spec, struct cv_why *why) {
   return CV_OK;
 }
 
+/* Each of these gives a token another meaning; two at once have none. */
+static enum cv_err check_pairs(const struct cv_spec *spec, struct cv_why *why) {
+  if (!spec->pairs) {
+    return CV_OK;
+  }
+  if (spec->arms < 2) {
+    return cv_fail(why, CV_ERR_INVALID, "a campaign of pairs has 1 arm; expected at least 2");
+  }
+  if (spec->edges > 0) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "a campaign of pairs has a feedback graph; expected none: an answer about two arms counts for one");
+  }
+  return spec->cost_micro == NULL
+             ? CV_OK
+             : cv_fail(
+                   why, CV_ERR_INVALID,
+                   "a campaign of pairs hires workers; expected no costs: workers are not compared with each other");
+}
+
 enum cv_err cv_spec_check(const struct cv_spec *spec, struct cv_why *why) {
   if (!cv_name_is_valid(spec->name)) {
     return cv_fail(why, CV_ERR_INVALID, "the campaign's name is empty, too long or not printable UTF-8");
@@ -151,7 +170,8 @@ enum cv_err cv_spec_check(const struct cv_spec *spec, struct cv_why *why) {
     return cv_fail(why, CV_ERR_INVALID, "the limit of tokens is 0; expected at least 1");
   }
   CV_TRY(check_recruitment(spec, why));
-  return check_edges(spec, why);
+  CV_TRY(check_edges(spec, why));
+  return check_pairs(spec, why);
 }
 
 bool cv_spec_has_noise(const struct cv_spec *spec) {
@@ -193,7 +213,7 @@ void cv_spec_encode(const struct cv_spec *spec, struct cv_buf *out) {
   put_text(out, spec->name);
   cv_buf_put_u32(out, spec->arms);
   cv_buf_put_u8(out, (uint8_t)((spec->names != NULL ? HAS_NAMES : 0) | (spec->cost_micro != NULL ? HAS_COSTS : 0) |
-                               (spec->worker != NULL ? HAS_WORKERS : 0)));
+                               (spec->worker != NULL ? HAS_WORKERS : 0) | (spec->pairs ? IS_PAIRS : 0)));
   for (uint32_t i = 0; spec->names != NULL && i < spec->arms; i++) {
     put_text(out, spec->names[i]);
   }
@@ -300,6 +320,7 @@ static enum cv_err read_lists(struct cv_reader *in, struct cv_spec *spec) {
   if (in->failed || has > HAS_ALL || (has != 0 && spec->arms == 0)) {
     return CV_ERR_FORMAT;
   }
+  spec->pairs = (has & IS_PAIRS) != 0;
   if ((has & HAS_NAMES) != 0) {
     CV_TRY(read_names(in, spec));
   }

@@ -59,6 +59,9 @@ struct cv_spec {
   /* Feedback graph: an assignment of an arm also asks for those of its neighbours that the plan names. */
   uint32_t edges;
   struct cv_edge *edge; /* `edges` of them in ascending order, each once, owned; NULL if there are none */
+  /* A token compares its arm with an opponent: one bit, whether the arm wins. The opponent is another arm, drawn
+   * uniformly by the broker or named by the plan. */
+  bool pairs;
 };
 
 void cv_spec_fini(struct cv_spec *spec);

@@ -304,6 +304,7 @@ static enum cv_err number_arms(struct cv_campaign_file *campaign) {
   const struct cv_items *items = &campaign->items;
   struct cv_spec *spec = &campaign->spec;
   spec->arms = cv_items_count(items);
+  spec->pairs = cv_items_are_pairs(items);
   /* Names leave the requester only if the campaign says so; without them the parties see numbers. */
   if (spec->arms == 0 || !campaign->share_names) {
     return CV_OK;

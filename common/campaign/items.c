@@ -2,6 +2,7 @@
 #include "common/campaign/items.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -50,6 +51,12 @@ const struct cv_items_law *cv_items_law(const struct cv_items *items) {
   return NULL;
 }
 
+bool cv_items_are_pairs(const struct cv_items *items) {
+  const struct cv_items_law *law = cv_items_law(items);
+  return law != NULL ? law->rewards == CV_REWARDS_PAIRS
+                     : items->source == CV_SOURCE_CSV && items->csv.versus_column[0] != '\0';
+}
+
 void cv_items_name(const struct cv_items *items, uint32_t arm, struct cv_names *ret) {
   bool is_given = items->source == CV_SOURCE_GIVEN;
   if (is_given && items->given.name != NULL) {
@@ -60,6 +67,10 @@ void cv_items_name(const struct cv_items *items, uint32_t arm, struct cv_names *
   uint64_t number = is_given && items->are_paid ? items->given.item[arm].id : (uint64_t)arm + 1;
   (void)snprintf(text, sizeof(text), "%s %" PRIu64, items->are_paid ? "worker" : "item", number);
   cv_names_add(ret, text);
+}
+
+bool cv_items_have_means(const struct cv_items *items) {
+  return items->source != CV_SOURCE_GIVEN || !isnan(items->given.item[0].mean);
 }
 
 void cv_items_fini(struct cv_items *items) {

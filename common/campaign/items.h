@@ -21,7 +21,7 @@ struct cv_items_law {
 
 /* One item with a quality of its own. */
 struct cv_item {
-  double mean;
+  double mean;             /* NAN: not known, as of all items of the list; people give the scores */
   double spread;           /* as in the law; the section's unless the item has its own */
   uint64_t id, cost_micro; /* of a worker that can be hired */
 };
@@ -45,11 +45,13 @@ struct cv_items_given {
 /* The rows of a data file: each has an item, a score and perhaps a person. */
 struct cv_items_csv {
   enum cv_format format;
-  char *file;  /* resolved against the campaign file's folder; owned */
-  char *query; /* the SELECT of an SQLite database; owned; NULL for the other formats */
+  char *file;     /* resolved against the campaign file's folder; owned */
+  char *query;    /* the SELECT of an SQLite database; owned; NULL for the other formats */
+  uint64_t steps; /* of SQLite's machine that it may take; 0: the reader's own bound */
   char item_column[CV_NAME_BYTES], score_column[CV_NAME_BYTES];
-  char delimiter; /* ',' or '\t' */
-  bool has_scale; /* false: min-max over the file */
+  char versus_column[CV_NAME_BYTES]; /* names the item that a row compares with; "": rows are scores of one item */
+  char delimiter;                    /* ',' or '\t' */
+  bool has_scale;                    /* false: min-max over the file */
   double scale_low, scale_high;
   bool replacement;
   char worker_column[CV_NAME_BYTES]; /* column that names the person of a row; "": persons are not distinguished */
@@ -98,6 +100,8 @@ struct cv_items {
   };
 };
 
+/* Whether two items are compared, and not one scored. */
+bool cv_items_are_pairs(const struct cv_items *items);
 /* The number of items; 0 for a data file that has not been read. */
 uint32_t cv_items_count(const struct cv_items *items);
 /* The path of the data file, borrowed; NULL if there is none. */
@@ -106,6 +110,8 @@ const char *cv_items_file(const struct cv_items *items);
 const struct cv_items_law *cv_items_law(const struct cv_items *items);
 /* Adds the name of a synthetic or given item: the given one, "item 7" (counted from 1) or "worker 7" (by its id). */
 void cv_items_name(const struct cv_items *items, uint32_t arm, struct cv_names *ret);
+/* Whether somebody can simulate the scores: false for a list without means. */
+bool cv_items_have_means(const struct cv_items *items);
 void cv_items_fini(struct cv_items *items);
 
 #endif

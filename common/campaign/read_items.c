@@ -20,6 +20,12 @@ static const char *const missing_words[] = {"refuse", "skip", NULL};
 
 #define LAW_WORD(file, kind, word, ...) word,
 const char *const cv_rewards_words[] = {CV_REWARD_LAWS(LAW_WORD) NULL};
+/* In the order of enum cv_rewards; workers for hire are not compared with each other. */
+static const char *const item_rewards_words[] = {CV_REWARD_LAWS(LAW_WORD) CV_REWARDS_PAIRS_WORD, NULL};
+#define ITEM_REWARDS_RULE(at)              \
+  CV_REWARDS_WORDS_RULE(                   \
+      at, item_rewards_words, "bernoulli", \
+      "the law of simulated scores around an item's mean; pairs: two items are compared, by their means as strengths")
 
 #define ADVERSARY_WORD(file, word) word,
 static const char *const adversary_words[] = {CV_ADVERSARIES(ADVERSARY_WORD) NULL};
@@ -30,7 +36,7 @@ struct form {
   int source, rewards, delimiter, adversary, missing;
   double mean, variance, spread, distance, step;
   uint64_t count, seed, best, rounds, memory;
-  char *path, *item, *score, *name, *worker, *query;
+  char *path, *item, *versus, *score, *name, *worker, *query;
   bool replacement;
   uint64_t first_worker, top, least_rows;
 };
@@ -63,6 +69,12 @@ static const struct cv_config_rule csv_rules[] = {
      .required = true,
      .example = "item_id",
      .help = "the column, or JSON key, with an item's name"},
+    {.key = "versus",
+     .type = CV_CONFIG_TEXT,
+     .offset = FIELD(versus),
+     .example = "opponent",
+     .help = "the column with the item that this one was compared with; then a score of 1 says that the item won, 0 "
+             "that it lost"},
     {.key = "score",
      .type = CV_CONFIG_TEXT,
      .offset = FIELD(score),
@@ -155,7 +167,7 @@ static const struct cv_config_rule synthetic_rules[] = {
      .high = 1e12,
      .fallback = "10",
      .help = "its variance; a mean outside 0 to 1 is moved to that end"},
-    CV_REWARDS_RULE(FIELD(rewards), "bernoulli"),
+    ITEM_REWARDS_RULE(FIELD(rewards)),
     CV_SPREAD_RULE(FIELD(spread)),
     CV_SEED_RULE(FIELD(seed)),
 };
@@ -189,7 +201,7 @@ static const struct cv_config_rule ladder_rules[] = {
      .high = 1,
      .fallback = "0",
      .help = "how far each further item is below the one before, in scores"},
-    CV_REWARDS_RULE(FIELD(rewards), "bernoulli"),
+    ITEM_REWARDS_RULE(FIELD(rewards)),
     CV_SPREAD_RULE(FIELD(spread)),
     CV_SEED_RULE(FIELD(seed)),
 };
@@ -229,7 +241,7 @@ static const struct cv_config_rule adversary_rules[] = {
 static const struct cv_config_rule given_rules[] = {
     FORM_RULE("list", "a list of items", "[{name: Roma, mean: 0.9}, {name: Blue Fish, mean: 0.6}]",
               "the items, each a mapping"),
-    CV_REWARDS_RULE(FIELD(rewards), "bernoulli"), CV_SPREAD_RULE(FIELD(spread)), CV_SEED_RULE(FIELD(seed))};
+    ITEM_REWARDS_RULE(FIELD(rewards)), CV_SPREAD_RULE(FIELD(spread)), CV_SEED_RULE(FIELD(seed))};
 
 static const struct cv_config_rule item_rules[] = {
     {.key = "name",
@@ -242,9 +254,8 @@ static const struct cv_config_rule item_rules[] = {
      .type = CV_CONFIG_REAL,
      .offset = FIELD(mean),
      .high = 1,
-     .required = true,
      .example = "0.9",
-     .help = "mean of its simulated scores"},
+     .help = "mean of its simulated scores; left out of all items where people give the scores"},
     CV_SPREAD_RULE(FIELD(spread)),
 };
 
@@ -266,6 +277,7 @@ const struct cv_campaign_section cv_items_sections[] = {
 static void form_fini(struct form *form) {
   free(form->path);
   free(form->item);
+  free(form->versus);
   free(form->score);
   free(form->name);
   free(form->worker);
@@ -349,6 +361,40 @@ static enum cv_err take_persons(struct cv_yaml *yaml, const yaml_node_t *mapping
   return CV_OK;
 }
 
+/* Rows of comparisons: a token is drawn from those of two items, and no person is known who gave it. */
+static enum cv_err take_versus(struct cv_yaml *yaml, const yaml_node_t *mapping, const struct form *form,
+                               struct cv_items_csv *ret, struct cv_why *why) {
+  struct cv_yaml_pair versus = cv_yaml_find(yaml, mapping, "versus"), worker = cv_yaml_find(yaml, mapping, "worker");
+  if (versus.key == NULL) {
+    return CV_OK;
+  }
+  CV_TRY(take_name(yaml, mapping, "items", "versus", form->versus, ret->versus_column, why));
+  if (strcmp(form->versus, form->item) == 0 || strcmp(form->versus, form->score) == 0) {
+    return cv_yaml_fail(yaml, versus.value, why,
+                        "items.versus is the column of the %s; expected one that names opponents",
+                        strcmp(form->versus, form->item) == 0 ? "items" : "scores");
+  }
+  if (worker.key != NULL) {
+    return cv_yaml_fail(yaml, worker.key, why, "items.worker with items.versus; expected no persons with comparisons");
+  }
+  static const char *const others[] = {"missing", "top", "min_rows"};
+  for (size_t i = 0; i < CV_COUNT(others); i++) {
+    struct cv_yaml_pair other = cv_yaml_find(yaml, mapping, others[i]);
+    if (other.key != NULL) {
+      return cv_yaml_fail(yaml, other.key, why,
+                          "items.%s with items.versus; expected all rows of a file of comparisons", others[i]);
+    }
+  }
+  if (form->source != CV_FORMAT_CSV) {
+    return cv_yaml_fail(yaml, versus.key, why, "items.versus with source %s; expected source csv",
+                        source_words[form->source]);
+  }
+  return form->replacement ? CV_OK
+                           : cv_yaml_fail(yaml, versus.key, why,
+                                          "items.versus without replacement; expected replacement: true, since an "
+                                          "answer may draw any row of its two items");
+}
+
 /* Whether a file's name ends so, without the ending of its packing. */
 static bool is_named(const char *path, const char *end) {
   static const char *const packed[] = {".gz", ".zst"};
@@ -384,6 +430,27 @@ static enum cv_err take_format(struct cv_yaml *yaml, const yaml_node_t *mapping,
   return CV_OK;
 }
 
+/* Comparisons are read from separated columns alone, and all of their rows count. */
+static enum cv_err check_versus(struct cv_yaml *yaml, const yaml_node_t *mapping, const struct cv_items_csv *csv,
+                                struct cv_why *why) {
+  static const char *const others[] = {"missing", "top", "min_rows"};
+  if (csv->versus_column[0] == '\0') {
+    return CV_OK;
+  }
+  if (csv->format != CV_FORMAT_CSV) {
+    return cv_yaml_fail(yaml, cv_yaml_find(yaml, mapping, "source").value, why,
+                        "items.source is %s; expected csv with items.versus", source_words[csv->format]);
+  }
+  for (size_t i = 0; i < CV_COUNT(others); i++) {
+    struct cv_yaml_pair pair = cv_yaml_find(yaml, mapping, others[i]);
+    if (pair.key != NULL) {
+      return cv_yaml_fail(yaml, pair.key, why, "items.%s with items.versus; expected it for scores of single items",
+                          others[i]);
+    }
+  }
+  return CV_OK;
+}
+
 static enum cv_err load_csv(struct cv_yaml *yaml, const yaml_node_t *mapping, struct form *form, struct cv_items *items,
                             struct cv_why *why) {
   struct cv_items_csv *ret = &items->csv;
@@ -394,8 +461,10 @@ static enum cv_err load_csv(struct cv_yaml *yaml, const yaml_node_t *mapping, st
   CV_TRY(take_name(yaml, mapping, "items", "item", form->item, ret->item_column, why));
   CV_TRY(take_name(yaml, mapping, "items", "score", form->score, ret->score_column, why));
   CV_TRY(take_scale(yaml, mapping, ret, why));
+  CV_TRY(take_versus(yaml, mapping, form, ret, why));
   CV_TRY(take_persons(yaml, mapping, form, ret, why));
   CV_TRY(take_format(yaml, mapping, form, ret, why));
+  CV_TRY(check_versus(yaml, mapping, ret, why));
   ret->skips_missing = form->missing == 1;
   ret->top = (uint32_t)form->top;
   ret->least_rows = form->least_rows;
@@ -410,7 +479,7 @@ static enum cv_err load_csv(struct cv_yaml *yaml, const yaml_node_t *mapping, st
 double cv_spread_usual(enum cv_rewards rewards) {
 #define USUAL_SPREAD(file, kind, word, usual, ...) usual,
   static const double usual[] = {CV_REWARD_LAWS(USUAL_SPREAD)};
-  return usual[rewards];
+  return rewards < CV_REWARDS_KINDS ? usual[rewards] : 0;
 }
 
 enum cv_err cv_spread_take(struct cv_yaml *yaml, const yaml_node_t *mapping, const char *section,
@@ -418,7 +487,7 @@ enum cv_err cv_spread_take(struct cv_yaml *yaml, const yaml_node_t *mapping, con
   const yaml_node_t *node = cv_yaml_find(yaml, mapping, "spread").value;
 #define MAY_BE_ZERO(file, kind, word, usual, may_be_zero) may_be_zero,
   static const bool may_be_zero[] = {CV_REWARD_LAWS(MAY_BE_ZERO)};
-  if (node != NULL && !may_be_zero[rewards] && spread <= 0) {
+  if (node != NULL && rewards < CV_REWARDS_KINDS && !may_be_zero[rewards] && spread <= 0) {
     return cv_yaml_fail(yaml, node, why, "%s.spread is 0; expected more than 0 with rewards %s", section,
                         cv_rewards_words[rewards]);
   }
@@ -522,7 +591,7 @@ static enum cv_err load_item(struct cv_yaml *yaml, const yaml_node_t *node, stru
   if (node->type != YAML_MAPPING_NODE) {
     return cv_yaml_expected(yaml, node, "an item", "a mapping like {name: Roma, mean: 0.7}", why);
   }
-  struct form form = {0};
+  struct form form = {.mean = (double)NAN};
   /* Counted only when it is complete, so that an error leaves no half item. */
   struct cv_item *item = &given->item[given->count];
   enum cv_err err = cv_section_load(yaml, node, section, item_rules, CV_COUNT(item_rules), &form, why);
@@ -532,6 +601,11 @@ static enum cv_err load_item(struct cv_yaml *yaml, const yaml_node_t *node, stru
   }
   if (err == CV_OK) {
     err = take_spread(yaml, node, section, given->law.rewards, given->law.spread, &form, &item->spread, why);
+  }
+  if (err == CV_OK && given->count > 0 && isnan(form.mean) != isnan(given->item[0].mean)) {
+    err = cv_yaml_fail(yaml, node, why,
+                       "item %s has %s mean, but the items before have %s; expected means of all or none",
+                       cv_text_quote(form.name).text, isnan(form.mean) ? "no" : "a", isnan(form.mean) ? "one" : "none");
   }
   if (err == CV_OK) {
     item->mean = form.mean;

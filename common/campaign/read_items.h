@@ -14,11 +14,13 @@ CV_MUST_USE enum cv_err cv_items_load(struct cv_yaml *yaml, struct cv_yaml_pair 
 /* The words for enum cv_rewards. */
 extern const char *const cv_rewards_words[];
 /* Rules shared by items and workers; `at` is the offset of the value. */
-#define CV_REWARDS_RULE(at, usual)                                                                                 \
-  {                                                                                                                \
-    .key = "rewards", .type = CV_CONFIG_WORD, .offset = (at), .choices = cv_rewards_words, .noun = "reward model", \
-    .fallback = (usual), .help = "the law of simulated scores around an item's mean"                               \
+#define CV_REWARDS_WORDS_RULE(at, words, usual, says)                                                     \
+  {                                                                                                       \
+    .key = "rewards", .type = CV_CONFIG_WORD, .offset = (at), .choices = (words), .noun = "reward model", \
+    .fallback = (usual), .help = (says)                                                                   \
   }
+#define CV_REWARDS_RULE(at, usual) \
+  CV_REWARDS_WORDS_RULE(at, cv_rewards_words, usual, "the law of simulated scores around an item's mean")
 #define CV_SPREAD_RULE(at)                                                                         \
   {                                                                                                \
     .key = "spread", .type = CV_CONFIG_REAL, .offset = (at), .high = 1e6, .example = "0.2",        \

@@ -21,9 +21,15 @@
   ROW(oblivious, "oblivious")             \
   ROW(switching, "switching")
 
+/* The word for comparisons of two items, where a law may stand. */
+#define CV_REWARDS_PAIRS_WORD "pairs"
+
 /* CV_REWARDS_BERNOULLI, ... */
 #define CV_REWARDS_KIND(file, kind, ...) CV_REWARDS_##kind,
-enum cv_rewards { CV_REWARD_LAWS(CV_REWARDS_KIND) CV_REWARDS_KINDS };
+enum cv_rewards {
+  CV_REWARD_LAWS(CV_REWARDS_KIND) CV_REWARDS_KINDS,
+  CV_REWARDS_PAIRS = CV_REWARDS_KINDS /* no law of one item: two are compared, the means are their strengths */
+};
 #undef CV_REWARDS_KIND
 
 #endif

@@ -74,6 +74,10 @@ struct cv_rng *cv_daemon_rng(struct cv_daemon *daemon) {
   return &daemon->drbg.rng;
 }
 
+uv_loop_t *cv_daemon_loop(struct cv_daemon *daemon) {
+  return &daemon->loop;
+}
+
 /* Both contexts are made from the same files. */
 static const struct cv_tls *own_tls(const struct cv_daemon *daemon) {
   return daemon->server_tls != NULL ? daemon->server_tls : daemon->client_tls;
@@ -150,6 +154,7 @@ static void stop(struct cv_daemon *daemon) {
   cv_backup_stop(&daemon->backup);
   cv_page_site_free(&daemon->page);
   cv_lanes_close(&daemon->lanes, "shutting down");
+  daemon->ops->stop == NULL ? (void)0 : daemon->ops->stop(daemon->party);
   close_handles(daemon);
 }
 
@@ -388,8 +393,7 @@ static bool has_failed(const void *data) {
 }
 
 static void on_dial_failed(void *data, const struct cv_why *why) {
-  const struct cv_lane *newcomer = data;
-  struct cv_daemon *daemon = cv_lane_data(newcomer);
+  struct cv_daemon *daemon = cv_lane_data(data);
   cv_daemon_note(daemon, &(struct cv_note){.level = CV_LOG_INFO, .peer = daemon->config->dialled, .text = why->text});
 }
 
@@ -489,12 +493,6 @@ static void reload(struct cv_daemon *daemon) {
   warn_if_revoked(daemon);
 }
 
-static void on_hangup(struct cv_daemon *daemon) {
-  cv_notify_reloading();
-  reload(daemon);
-  cv_notify_ready();
-}
-
 /* Debug, or back to the configured level; a daemon that is configured to debug has info as its other level. */
 static void toggle_debug(const struct cv_daemon *daemon) {
   enum cv_log_level own = (enum cv_log_level)daemon->config->settings->log.level;
@@ -510,7 +508,9 @@ static void on_signal(void *data, int number) {
     drain(daemon, number);
   } else if (!daemon->stopping) {
     reopen_trail(daemon);
-    on_hangup(daemon);
+    cv_notify_reloading();
+    reload(daemon);
+    cv_notify_ready();
   }
 }
 

@@ -39,6 +39,9 @@ struct cv_daemon_ops {
   enum cv_err (*prepare)(void *party, struct cv_daemon *daemon, struct cv_why *why);
   /* Opens the store and creates the core from it. */
   enum cv_err (*open)(void *party, struct cv_daemon *daemon, struct cv_why *why);
+  /* Closes what the party has on the loop; the loop then frees it. Called once, also if the start failed. NULL: it has
+   * nothing there. */
+  void (*stop)(void *party);
   /* Called after the loop has ended and all connections are closed; not called if the start failed. May be NULL. */
   void (*ended)(void *party);
   /* Frees what `prepare` and `open` have allocated, also if one of them failed or was not called. */
@@ -116,6 +119,8 @@ CV_MUST_USE int cv_daemon_run(const struct cv_daemon_config *config);
 
 /* Secure randomness. */
 struct cv_rng *cv_daemon_rng(struct cv_daemon *daemon);
+/* For what the party itself waits for; it closes that in `stop`. */
+uv_loop_t *cv_daemon_loop(struct cv_daemon *daemon);
 /* The identity in this daemon's certificate. */
 const struct cv_identity *cv_daemon_identity(const struct cv_daemon *daemon);
 /* Logs one line; rate limited by its peer, if it has one. `data` is the daemon. */

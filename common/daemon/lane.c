@@ -193,6 +193,9 @@ static void on_opened(struct cv_peer *peer, const struct cv_identity *identity) 
   *lane =
       (struct cv_lane){.lanes = lanes, .peer = peer, .kind = kind_of(lanes, identity->role), .refused = CV_REFUSALS};
   DL_PREPEND(lanes->first, lane);
+  if (lane->kind->largest != NULL) {
+    cv_peer_widen(peer, lane->kind->largest(lanes->party), lane->kind->largest_out);
+  }
   cv_peer_set_data(peer, lane);
   /* A handshake that ended while the daemon stops. */
   if (lanes->closing != NULL) {

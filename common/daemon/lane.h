@@ -24,6 +24,9 @@ struct cv_lane;
 struct cv_lane_kind {
   unsigned roles; /* set of 1u << enum cv_role */
   const struct cv_wire *wire;
+  /* The largest frame to take, and the largest to send. NULL: the usual limit of a connection. */
+  size_t (*largest)(const void *party);
+  size_t largest_out;
   /* On an error, the lane is closed with the reason in `why`; CV_ERR_NOMEM stops the daemon. */
   enum cv_err (*feed)(void *party, void *conn, const void *frame, uint64_t now_ms, uint64_t wall_ms,
                       struct cv_why *why);

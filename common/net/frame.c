@@ -20,17 +20,17 @@ void cv_splitter_give(struct cv_splitter *splitter, const void *bytes, size_t n)
   splitter->left = n;
 }
 
-static size_t kept_bytes(const struct cv_splitter *splitter) {
+size_t cv_splitter_kept(const struct cv_splitter *splitter) {
   return splitter->kept.len - splitter->kept_at;
 }
 
 bool cv_splitter_holds(const struct cv_splitter *splitter) {
-  return kept_bytes(splitter) > 0;
+  return cv_splitter_kept(splitter) > 0;
 }
 
 static void forget_taken(struct cv_splitter *splitter) {
   /* A frame that was handed out lies in this buffer, and is read until the next call. */
-  if (splitter->kept_at == 0 || kept_bytes(splitter) > 0) {
+  if (splitter->kept_at == 0 || cv_splitter_kept(splitter) > 0) {
     return;
   }
   splitter->kept_at = 0;
@@ -43,7 +43,7 @@ static void forget_taken(struct cv_splitter *splitter) {
 
 /* Moves borrowed bytes to the kept ones until `want` are kept; false if there are fewer (then all are moved). */
 static enum cv_err top_up(struct cv_splitter *splitter, size_t want) {
-  size_t have = kept_bytes(splitter);
+  size_t have = cv_splitter_kept(splitter);
   if (have >= want) {
     return CV_OK;
   }
@@ -88,7 +88,7 @@ enum cv_err cv_splitter_next(struct cv_splitter *splitter, const uint8_t **ret_b
   forget_taken(splitter);
   enum cv_err err;
   /* A frame that is complete in the received bytes is handed out without being copied. */
-  if (kept_bytes(splitter) > 0) {
+  if (cv_splitter_kept(splitter) > 0) {
     err = next_kept(splitter, ret_bytes, ret_n, why);
   } else if (splitter->left < CV_FRAME_HEADER) {
     err = CV_ERR_NOT_FOUND;

@@ -44,6 +44,8 @@ CV_MUST_USE enum cv_err cv_splitter_next(struct cv_splitter *splitter, const uin
                                          struct cv_why *why);
 /* Copies the unread borrowed bytes: part of a frame, or more if the caller stopped early. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_splitter_keep(struct cv_splitter *splitter);
+/* The number of kept bytes. */
+size_t cv_splitter_kept(const struct cv_splitter *splitter);
 /* True if bytes are kept. */
 bool cv_splitter_holds(const struct cv_splitter *splitter);
 

@@ -33,6 +33,7 @@ struct cv_hub {
   uv_prepare_t turn;
   struct cv_hub_work *due;  /* scheduled for the end of this turn, in order */
   uint64_t turns;           /* so far */
+  size_t wide_bytes;        /* received of unfinished frames over the usual limit, by all peers */
   unsigned busy, were_busy; /* peers that have sent data in this turn, and in the previous one */
   struct cv_buf out;        /* ciphertext on its way to the kernel; empty between calls */
   uint8_t read[CV_HUB_READ_BYTES];

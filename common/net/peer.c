@@ -103,6 +103,7 @@ static void on_handle_closed(uv_handle_t *handle) {
   cv_tls_conn_close(&peer->conn);
   peer->gone(peer->owner, peer);
   cv_splitter_fini(&peer->splitter);
+  peer->hub->wide_bytes -= peer->wide_bytes;
   cv_buf_fini(&peer->plain);
   cv_buf_fini(&peer->unsent);
   cv_buf_fini(&peer->next);
@@ -280,7 +281,7 @@ enum cv_err cv_peer_send(struct cv_peer *peer, const void *bytes, size_t n) {
     return CV_ERR_INVALID;
   }
   /* The owner decides what a full queue means; here nothing is dropped or split. */
-  if (n > peer->limits.frame_bytes || cv_peer_queued(peer) + CV_FRAME_HEADER + n > peer->limits.queue_bytes) {
+  if (n > peer->out_bytes || cv_peer_queued(peer) + CV_FRAME_HEADER + n > peer->limits.queue_bytes) {
     return CV_ERR_LIMIT;
   }
   CV_TRY(cv_buf_reserve(&peer->plain, CV_FRAME_HEADER + n));
@@ -292,6 +293,12 @@ enum cv_err cv_peer_send(struct cv_peer *peer, const void *bytes, size_t n) {
     make_due(peer);
   }
   return CV_OK;
+}
+
+void cv_peer_widen(struct cv_peer *peer, size_t in, size_t out) {
+  peer->splitter.limit = in;
+  peer->limits.queue_bytes += 2 * (out - peer->out_bytes);
+  peer->out_bytes = out;
 }
 
 /* Removes n bytes from the front of the queue; moves the rest down when that is cheap. */
@@ -363,6 +370,22 @@ static void finish(struct cv_peer *peer) {
 
 /* --- the way in --- */
 
+/* Counts the bytes of an unfinished frame over the usual limit; false if all peers together have too many. */
+static bool count_wide(struct cv_peer *peer) {
+  size_t kept = cv_splitter_kept(&peer->splitter), wide = kept > peer->limits.frame_bytes + CV_FRAME_HEADER ? kept : 0;
+  peer->hub->wide_bytes += wide - peer->wide_bytes;
+  peer->wide_bytes = wide;
+  return wide == 0 || peer->hub->wide_bytes <= peer->limits.wide_bytes;
+}
+
+/* Whether another MiB of the unfinished frame has come. */
+static bool has_gone_on(struct cv_peer *peer) {
+  size_t steps = peer->wide_bytes >> 20;
+  bool more = steps > peer->steps;
+  peer->steps = steps;
+  return more;
+}
+
 /* Starts the timeout of a frame that has begun, or of the first one; not while reading is paused. */
 static void await_frame(struct cv_peer *peer, bool got_one) {
   peer->had_frame = peer->had_frame || got_one;
@@ -399,7 +422,10 @@ static void deliver(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
   if (cv_splitter_keep(&peer->splitter) != CV_OK) {
     fail(peer, "no memory for a frame");
   }
-  await_frame(peer, got_one);
+  if (!count_wide(peer)) {
+    refuse(peer, CV_REFUSED_FRAME, "too many large messages are being received; try again later");
+  }
+  await_frame(peer, has_gone_on(peer) || got_one);
 }
 
 /* Checks the peer's certificate against the current context. Returns false if the peer is closing now. */
@@ -692,6 +718,7 @@ static enum cv_err new_peer(const struct cv_peer_origin *origin, struct cv_peer 
   }
   cv_tls_ref(peer->tls);
   cv_splitter_init(&peer->splitter, peer->limits.frame_bytes);
+  peer->out_bytes = peer->limits.frame_bytes;
   /* Neither call can fail without flags. From here on the loop frees the peer. */
   (void)uv_tcp_init(peer->hub->loop, &peer->tcp);
   (void)uv_timer_init(peer->hub->loop, &peer->timer);

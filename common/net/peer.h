@@ -53,6 +53,12 @@ enum cv_refusal cv_peer_refusal(const struct cv_peer *peer);
  */
 CV_MUST_USE enum cv_err cv_peer_send(struct cv_peer *peer, const void *bytes, size_t n);
 size_t cv_peer_queued(const struct cv_peer *peer); /* bytes not yet handed to the kernel */
+/*
+ * Permits larger frames, from now on: of `in` bytes to receive, `out` bytes to send (both at least the limit so far).
+ * Two of the latter may wait in the queue beyond its own limit. A frame over the usual limit has the time of one for
+ * each MiB of it.
+ */
+void cv_peer_widen(struct cv_peer *peer, size_t in, size_t out);
 /* Stops and resumes reading (back-pressure). */
 void cv_peer_pause(struct cv_peer *peer);
 void cv_peer_resume(struct cv_peer *peer);

@@ -75,6 +75,9 @@ struct cv_peer {
   struct cv_buf unsent; /* ciphertext in uv_write */
   struct cv_buf next;   /* ciphertext behind it */
   struct cv_splitter splitter;
+  size_t out_bytes;  /* largest frame to send */
+  size_t wide_bytes; /* its share of the hub's */
+  size_t steps;      /* MiB of an unfinished frame that are received */
 
   struct cv_peer_ops ops;
   void *data;

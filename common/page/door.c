@@ -49,12 +49,13 @@ static bool is_listed(const char *hosts, const char *host) {
 }
 
 enum cv_err cv_door_check_origin(const struct cv_door *door, const struct cv_door_visit *visit, struct cv_why *why) {
-  static const char scheme[] = "http://";
+  const char *scheme = door->has_tls ? "https://" : "http://";
+  size_t scheme_n = strlen(scheme);
   if (visit->host == NULL || !(cv_host_is_local(visit->host) || is_listed(door->hosts, visit->host))) {
     return cv_fail(why, CV_ERR_DENIED, "wrong Host; expected this machine's: use the link that the program printed");
   }
-  if (visit->origin != NULL && (strncasecmp(visit->origin, scheme, sizeof(scheme) - 1) != 0 ||
-                                strcasecmp(visit->origin + sizeof(scheme) - 1, visit->host) != 0)) {
+  if (visit->origin != NULL &&
+      (strncasecmp(visit->origin, scheme, scheme_n) != 0 || strcasecmp(visit->origin + scheme_n, visit->host) != 0)) {
     return cv_fail(why, CV_ERR_DENIED, "wrong Origin; expected a request of the page itself");
   }
   return CV_OK;
@@ -82,7 +83,8 @@ struct cv_door_cookie cv_door_cookie(const struct cv_door *door) {
   struct cv_door_cookie made;
   char name[32];
   (void)cookie_name(door, name, sizeof(name));
-  (void)snprintf(made.text, sizeof(made.text), "%s%s; HttpOnly; SameSite=Strict; Path=/", name, door->token);
+  (void)snprintf(made.text, sizeof(made.text), "%s%s; HttpOnly; SameSite=%s; Path=/%s", name, door->token,
+                 door->is_linked ? "Lax" : "Strict", door->has_tls ? "; Secure" : "");
   return made;
 }
 

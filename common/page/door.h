@@ -18,6 +18,8 @@ struct cv_door {
   char token[CV_DOOR_TOKEN_MOST + 1]; /* letters, digits, - and _ */
   unsigned port;                      /* names the cookie, since cookies do not know ports */
   const char *hosts;                  /* further names of the Host, a list (text.h); NULL: none */
+  bool is_linked;                     /* the link may stand on a page of another site, such as a mail */
+  bool has_tls;                       /* browsers come over a reverse proxy with TLS */
 };
 
 /* Of a request's headers; NULL: the header is absent. */
@@ -34,7 +36,7 @@ CV_MUST_USE enum cv_err cv_door_check_origin(const struct cv_door *door, const s
                                              struct cv_why *why);
 /* Whether the cookie stands for the token. */
 bool cv_door_has_cookie(const struct cv_door *door, const char *cookie);
-/* "crowdveil-PORT=TOKEN; HttpOnly; SameSite=Strict; Path=/" */
+/* "crowdveil-PORT=TOKEN; HttpOnly; SameSite=Strict; Path=/"; Lax if is_linked, and Secure if has_tls. */
 struct cv_door_cookie {
   char text[CV_DOOR_TOKEN_MOST + 80];
 };

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/page/files.h"
 #include "common/page/reply.h"
+#include "common/page/serve.h"
 
 struct cv_page_front {
   struct cv_page *page;
@@ -16,57 +16,6 @@ struct cv_page_front {
 
 static const char *header(struct MHD_Connection *connection, const char *name) {
   return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
-}
-
-/* The link of the start: sets the cookie, and takes the token out of the address bar. */
-static enum MHD_Result let_in(const struct cv_page_front *front, struct MHD_Connection *connection) {
-  static char nothing[] = "";
-  struct MHD_Response *response = MHD_create_response_from_buffer(0, nothing, MHD_RESPMEM_PERSISTENT);
-  if (response == NULL) {
-    return MHD_NO;
-  }
-  if (MHD_add_response_header(response, MHD_HTTP_HEADER_SET_COOKIE, cv_door_cookie(&front->door).text) != MHD_YES ||
-      MHD_add_response_header(response, MHD_HTTP_HEADER_LOCATION, "/") != MHD_YES) {
-    MHD_destroy_response(response);
-    return MHD_NO;
-  }
-  return cv_page_reply(connection, MHD_HTTP_SEE_OTHER, "text/plain; charset=utf-8", response);
-}
-
-/* Whether an Accept-Encoding has gzip, and not with q=0. */
-static bool takes_gzip(const char *accepted) {
-  const char *at = accepted == NULL ? NULL : strstr(accepted, "gzip");
-  if (at == NULL) {
-    return false;
-  }
-  at += strlen("gzip");
-  at += strspn(at, "; ");
-  return strncmp(at, "q=0", 3) != 0 || strspn(at + 3, ".0") != strcspn(at + 3, ", ");
-}
-
-static enum MHD_Result reply_file(struct MHD_Connection *connection, const struct cv_page_file *file) {
-  bool packed = takes_gzip(header(connection, MHD_HTTP_HEADER_ACCEPT_ENCODING));
-  union {
-    const void *in;
-    void *out;
-  } body = {.in = packed ? file->gzip : file->plain};
-  struct MHD_Response *response =
-      MHD_create_response_from_buffer(packed ? file->gzip_n : file->plain_n, body.out, MHD_RESPMEM_PERSISTENT);
-  if (response != NULL && packed) {
-    (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip");
-  }
-  return cv_page_reply(connection, MHD_HTTP_OK, file->type, response);
-}
-
-static enum MHD_Result answer_file(const struct cv_page_files *files, struct MHD_Connection *connection,
-                                   const char *url) {
-  const char *wanted = strcmp(url, "/") == 0 ? "/index.html" : url;
-  for (size_t i = 0; i < files->count; i++) {
-    if (strcmp(files->file[i].path, wanted) == 0) {
-      return reply_file(connection, &files->file[i]);
-    }
-  }
-  return cv_page_reply_line(connection, MHD_HTTP_NOT_FOUND, "unknown path");
 }
 
 static enum MHD_Result on_request(void *data, struct MHD_Connection *connection, const char *url, const char *method,
@@ -86,7 +35,7 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
     return cv_page_reply_line(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "method not allowed; expected GET or HEAD");
   }
   if (strcmp(url, "/") == 0 && token != NULL) {
-    return cv_door_has_token(&front->door, token) ? let_in(front, connection)
+    return cv_door_has_token(&front->door, token) ? cv_page_let_in(&front->door, connection)
                                                   : cv_page_reply_line(connection, MHD_HTTP_FORBIDDEN, how);
   }
   if (!cv_door_has_cookie(&front->door, visit.cookie)) {
@@ -98,7 +47,7 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
   }
   return cv_page_serve(front->page, connection, url, request, &result)
              ? result
-             : answer_file(cv_page_files(front->page), connection, url);
+             : cv_page_serve_file(cv_page_files(front->page), connection, strcmp(url, "/") == 0 ? "/index.html" : url);
 }
 
 static void on_ended(void *data, struct MHD_Connection *connection, void **request,

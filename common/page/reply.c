@@ -6,23 +6,29 @@
 
 #include "common/base/err.h"
 
+#define POLICY(connect, form)                                                                           \
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src " connect \
+  "; "                                                                                                  \
+  "base-uri 'none'; form-action " form "; frame-ancestors 'none'"
+
 static const char *const headers[][2] = {
-    {"Content-Security-Policy",
-     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
     {"X-Content-Type-Options", "nosniff"},
-    {"Referrer-Policy", "no-referrer"},
     {"Cross-Origin-Resource-Policy", "same-origin"},
     {"Cross-Origin-Opener-Policy", "same-origin"},
     {"Cache-Control", "no-store"},
 };
 
-enum MHD_Result cv_page_reply(struct MHD_Connection *connection, unsigned status, const char *type,
-                              struct MHD_Response *response) {
+static enum MHD_Result reply(struct MHD_Connection *connection, unsigned status, const char *type, bool has_form,
+                             struct MHD_Response *response) {
   if (response == NULL) {
     return MHD_NO;
   }
-  bool dressed = MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type) == MHD_YES;
+  /* Without a referrer a browser does not name the origin of what a form sends, either. */
+  bool dressed =
+      MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type) == MHD_YES &&
+      MHD_add_response_header(response, "Content-Security-Policy",
+                              has_form ? POLICY("'none'", "'self'") : POLICY("'self'", "'none'")) == MHD_YES &&
+      MHD_add_response_header(response, "Referrer-Policy", has_form ? "same-origin" : "no-referrer") == MHD_YES;
   for (size_t i = 0; i < CV_COUNT(headers); i++) {
     dressed = dressed && MHD_add_response_header(response, headers[i][0], headers[i][1]) == MHD_YES;
   }
@@ -30,6 +36,16 @@ enum MHD_Result cv_page_reply(struct MHD_Connection *connection, unsigned status
   enum MHD_Result result = dressed ? MHD_queue_response(connection, status, response) : MHD_NO;
   MHD_destroy_response(response);
   return result;
+}
+
+enum MHD_Result cv_page_reply(struct MHD_Connection *connection, unsigned status, const char *type,
+                              struct MHD_Response *response) {
+  return reply(connection, status, type, false, response);
+}
+
+enum MHD_Result cv_page_reply_form(struct MHD_Connection *connection, unsigned status, const char *type,
+                                   struct MHD_Response *response) {
+  return reply(connection, status, type, true, response);
 }
 
 enum MHD_Result cv_page_reply_bytes(struct MHD_Connection *connection, unsigned status, const char *type,

@@ -11,6 +11,9 @@
 /* Takes `response`, which may be NULL. */
 enum MHD_Result cv_page_reply(struct MHD_Connection *connection, unsigned status, const char *type,
                               struct MHD_Response *response);
+/* The same for a page with a form, which may be sent to the page's own address. */
+enum MHD_Result cv_page_reply_form(struct MHD_Connection *connection, unsigned status, const char *type,
+                                   struct MHD_Response *response);
 /* With a copy of the bytes. */
 enum MHD_Result cv_page_reply_bytes(struct MHD_Connection *connection, unsigned status, const char *type,
                                     const void *bytes, size_t n);

@@ -40,7 +40,7 @@ enum cv_err cv_page_site_bind(struct cv_page_site *page, const struct cv_page_se
   if (settings->token != NULL) {
     CV_TRY(read_token(settings->token, page->door.token, why));
   }
-  CV_TRY(cv_page_bind(settings->listen, settings->hosts != NULL, &page->socket, &page->door.port, why));
+  CV_TRY(cv_page_bind("page", settings->listen, settings->hosts != NULL, &page->socket, &page->door.port, why));
   page->door.hosts = settings->hosts;
   page->settings = settings;
   return CV_OK;

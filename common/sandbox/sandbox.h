@@ -63,4 +63,8 @@ CV_MUST_USE enum cv_err cv_sandbox_enter(const struct cv_sandbox_settings *setti
                                          const struct cv_sandbox_needs *needs, struct cv_sandbox_report *ret,
                                          struct cv_why *why);
 
+/* For a process that runs the operator's own programs, which no filter knows: no core dumps, no capabilities, no new
+ * privileges. Irrevocable, also for the programs. */
+void cv_sandbox_shed(void);
+
 #endif

@@ -8,6 +8,7 @@
 #include "deploy/launcher/command.h"
 #include "deploy/launcher/exposure.h"
 #include "deploy/launcher/reference.h"
+#include "deploy/launcher/unit.h"
 
 struct settings {
   bool keys, json;
@@ -52,10 +53,10 @@ static int say_valid(const struct settings *settings, const char *path, const st
   if (settings->json) {
     return cv_launcher_print_json(
         &table,
-        json_pack("{s:s, s:b, s:s, s:i, s:s, s:s, s:s, s:I, s:o, s:s?}", "file", path, "valid", 1, "campaign",
+        json_pack("{s:s, s:b, s:s, s:i, s:s, s:s, s:s, s:I, s:o, s:o, s:s?}", "file", path, "valid", 1, "campaign",
                   spec->name, "items", (int)spec->arms, "policy", spec->policy.name, "mechanism", spec->mechanism.name,
                   "privatizer", spec->privatizer.name, "epsilon_micro", (json_int_t)token_micro, "data",
-                  cv_exposure_json(&exposure), "broker_needs", asked),
+                  cv_exposure_json(&exposure), "notes", cv_unit_notes_json(prepared), "broker_needs", asked),
         0);
   }
   (void)printf("%s: valid: campaign %s, %u %s, policy %s, mechanism %s, privatizer %s", path, spec->name, spec->arms,
@@ -66,6 +67,7 @@ static int say_valid(const struct settings *settings, const char *path, const st
   }
   (void)printf("\n");
   cv_exposure_print(&exposure, "", stdout);
+  cv_unit_print_notes(prepared, stdout);
   if (asked != NULL) {
     (void)printf("only a broker that is configured with %s runs it\n", asked);
   }

@@ -55,6 +55,7 @@ static void on_opened(struct cv_peer *peer, const struct cv_identity *identity) 
   }
   client->peer = peer;
   client->was_open = true;
+  cv_peer_widen(peer, CV_LARGE_FRAME_BYTES, CV_LARGE_FRAME_BYTES);
   (void)uv_timer_stop(&client->patience);
   /* The hello must be the first message; then the request, which may be the one from before a disconnection. */
   if (send_hello(client) != CV_OK) {
@@ -114,8 +115,8 @@ enum cv_err cv_client_start(struct cv_client *client, uv_loop_t *loop, const str
       .patience_ms = patience_ms,
       .reconnect_ms = settings->reconnect_ms > 0 ? settings->reconnect_ms : patience_ms,
   };
-  if (cv_arena_init(&client->decoding, CV_ARENA_BYTES) != CV_OK ||
-      cv_arena_init(&client->encoding, CV_ARENA_BYTES) != CV_OK) {
+  if (cv_arena_init(&client->decoding, CV_LARGE_ARENA_BYTES) != CV_OK ||
+      cv_arena_init(&client->encoding, CV_LARGE_ARENA_BYTES) != CV_OK) {
     return cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
   }
   /* Only a broker with the configured name is accepted, whatever the address leads to. */

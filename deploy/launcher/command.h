@@ -12,6 +12,7 @@
 #include "common/config/command.h"
 #include "prepare/prepare.h"
 
+int cv_launcher_plan(int argc, char **argv);
 int cv_launcher_pki(int argc, char **argv);
 int cv_launcher_submit(int argc, char **argv);
 int cv_launcher_watch(int argc, char **argv);

@@ -8,6 +8,7 @@
 #include "common/base/grid.h"
 #include "common/base/text.h"
 #include "deploy/launcher/json.h"
+#include "deploy/launcher/outcome.h"
 #include "deploy/launcher/progress.h"
 
 /* Columns of the table: of a name at most, of the true class, and of what a policy found out. */
@@ -67,16 +68,6 @@ static uint32_t *order_of(const struct cv_compared *first) {
 
 /* ---- as a table ---- */
 
-/* The text in exactly so many columns, cut if it is longer. */
-static void print_cut(const char *text, size_t columns, FILE *to) {
-  size_t all = cv_text_columns(text), kept = all <= columns ? all : columns - 1, left = strlen(text), n = 0;
-  for (size_t i = 0; i < kept; i++) {
-    n += cv_text_char(text + n, left - n);
-  }
-  (void)fprintf(to, "%.*s%s%*s", (int)n, text, all <= columns ? "" : "…", all <= columns ? (int)(columns - all) : 0,
-                "");
-}
-
 static size_t name_columns(const struct cv_compared *first) {
   size_t columns = strlen("undecided");
   for (uint32_t i = 0; i < first->items; i++) {
@@ -87,11 +78,11 @@ static size_t name_columns(const struct cv_compared *first) {
 }
 
 static void print_heading(const struct cv_compared of[2], size_t columns, FILE *to) {
-  print_cut("item", columns, to);
+  cv_outcome_print_cut("item", columns, to);
   (void)fprintf(to, "%s", of[0].has_truth ? "  truth" : "");
   for (int i = 0; i < 2; i++) {
     (void)fprintf(to, "  ");
-    print_cut(of[i].policy, 12, to);
+    cv_outcome_print_cut(of[i].policy, 12, to);
     (void)fprintf(to, "%12s", "tokens");
   }
   (void)fputc('\n', to);
@@ -99,7 +90,7 @@ static void print_heading(const struct cv_compared of[2], size_t columns, FILE *
 
 static void print_item(const struct cv_compared of[2], uint32_t at, size_t columns, FILE *to) {
   const struct cv_compared_item *item = &of[0].item[at];
-  print_cut(item->name, columns, to);
+  cv_outcome_print_cut(item->name, columns, to);
   if (of[0].has_truth) {
     (void)fprintf(to, "%*u", TRUTH_COLUMNS, item->truth);
   }

@@ -120,7 +120,7 @@ void cv_export_write_result_csv(const struct cv_export *export, const struct cv_
 }
 
 void cv_export_write_releases_csv(const struct cv_export *export, FILE *to) {
-  (void)fprintf(to, "number,plan,arm,tokens,noisy_sum,noisy_mean,noise_variance\n");
+  (void)fprintf(to, "number,plan,arm,tokens,noisy_sum,noisy_mean,noise_variance,last\n");
   double epsilon = (double)export->spec.epsilon_micro / (double)CV_MICRO;
   for (size_t i = 0; i < export->releases; i++) {
     const struct cv_release *release = &export->release[i];
@@ -131,7 +131,7 @@ void cv_export_write_releases_csv(const struct cv_export *export, FILE *to) {
     double tokens = (double)release->tokens;
     double mean = tokens > 0 ? (double)release->noisy_sum / (double)CV_GRID / tokens : 0;
     double variance = tokens > 0 && epsilon > 0 ? squares / (epsilon * epsilon * tokens * tokens) : 0;
-    (void)fprintf(to, "%" PRIu64 ",%" PRIu64 ",%u,%" PRIu64 ",%" PRId64 ",%.9g,%.9g\n", release->number, release->plan,
-                  release->arm, release->tokens, release->noisy_sum, mean, variance);
+    (void)fprintf(to, "%" PRIu64 ",%" PRIu64 ",%u,%" PRIu64 ",%" PRId64 ",%.9g,%.9g,%d\n", release->number,
+                  release->plan, release->arm, release->tokens, release->noisy_sum, mean, variance, release->last);
   }
 }

@@ -51,6 +51,9 @@ static json_t *spec_json(const struct cv_spec *spec) {
     }
     out = cv_json_set(out, "edges", edges);
   }
+  if (spec->pairs) {
+    out = cv_json_set(out, "pairs", json_true());
+  }
   return out;
 }
 
@@ -68,8 +71,11 @@ static json_t *plans_json(const struct cv_export *export) {
     json_t *wants = json_array();
     for (uint32_t w = 0; w < export->plan[i].wants; w++) {
       const struct cv_want *want = &export->plan[i].want[w];
-      wants = cv_json_append(wants,
-                             json_pack("{s:I, s:I}", "arm", (json_int_t)want->arm, "tokens", (json_int_t)want->tokens));
+      json_t *asked = json_pack("{s:I, s:I}", "arm", (json_int_t)want->arm, "tokens", (json_int_t)want->tokens);
+      if (want->opponent > 0) {
+        asked = cv_json_set(asked, "opponent", json_integer((json_int_t)want->opponent - 1));
+      }
+      wants = cv_json_append(wants, asked);
     }
     plans =
         cv_json_append(plans, json_pack("{s:I, s:o}", "number", (json_int_t) export->plan[i].number, "wants", wants));
@@ -83,9 +89,9 @@ static json_t *release_json(const struct cv_release *release) {
     const struct cv_noise_group *group = &release->noise.group[g];
     noise = cv_json_append(noise, json_pack("{s:f, s:I}", "scale", group->scale, "count", (json_int_t)group->count));
   }
-  return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o}", "number", (json_int_t)release->number, "plan",
+  return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o, s:b}", "number", (json_int_t)release->number, "plan",
                    (json_int_t)release->plan, "arm", (json_int_t)release->arm, "tokens", (json_int_t)release->tokens,
-                   "noisy_sum", (json_int_t)release->noisy_sum, "noise", noise);
+                   "noisy_sum", (json_int_t)release->noisy_sum, "noise", noise, "last", release->last);
 }
 
 static json_t *standing_json(const struct cv_standing *standing) {

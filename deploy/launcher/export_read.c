@@ -127,6 +127,7 @@ static enum cv_err take_spec(const struct cv_json_at *root, const json_t *all, s
   CV_TRY(cv_json_take_whole(&at, object, "deadline_ms", INT64_MAX, &spec->deadline_ms));
   CV_TRY(cv_json_take_whole(&at, object, "idle_ms", INT64_MAX, &spec->idle_ms));
   spec->thirdparty_trusted = json_is_true(trusted);
+  spec->pairs = json_is_true(json_object_get(object, "pairs"));
   /* The same check as for a submitted campaign, so the policy never runs on an invalid spec. */
   enum cv_err err = cv_spec_check(spec, at.why);
   if (err != CV_OK) {
@@ -149,6 +150,10 @@ static enum cv_err take_plan(const struct cv_json_at *at, const json_t *row, str
     const json_t *want = json_array_get(wants, i);
     CV_TRY(cv_json_take_u32(at, want, "arm", CV_ARMS_MAX, &ret->want[i].arm));
     CV_TRY(cv_json_take_u32(at, want, "tokens", UINT32_MAX, &ret->want[i].tokens));
+    if (json_object_get(want, "opponent") != NULL) {
+      CV_TRY(cv_json_take_u32(at, want, "opponent", CV_ARMS_MAX - 1, &ret->want[i].opponent));
+      ret->want[i].opponent++;
+    }
     ret->wants++;
   }
   return CV_OK;
@@ -165,6 +170,7 @@ static enum cv_err take_release(const struct cv_json_at *at, const json_t *row, 
     return cv_json_fail(at, "noisy_sum", "a whole number");
   }
   ret->noisy_sum = json_integer_value(sum);
+  ret->last = json_is_true(json_object_get(row, "last")); /* older exports have none */
   for (size_t i = 0; i < json_array_size(noise); i++) {
     struct cv_noise_group *group = &ret->noise.group[ret->noise.groups++];
     CV_TRY(cv_json_take_real(at, json_array_get(noise, i), "scale", &group->scale));

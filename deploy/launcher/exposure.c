@@ -41,9 +41,24 @@ static enum cv_err count_arm(const struct cv_quality *quality, uint32_t arm, uin
   return CV_OK;
 }
 
+/* The rows of two items are drawn for tokens of either. */
+static uint64_t two_largest(const uint64_t *tokens, uint32_t arms) {
+  uint64_t first = 0, second = 0;
+  for (uint32_t i = 0; i < arms; i++) {
+    second = tokens[i] > first ? first : tokens[i] > second ? tokens[i] : second;
+    first = tokens[i] > first ? tokens[i] : first;
+  }
+  return first + second;
+}
+
 /* Uses of a row in a campaign that has begun: counted if the seed is known, else bounded by the tokens of its arm. */
 static enum cv_err find_past(const struct cv_exposure_ask *ask, struct cv_exposure *exposure) {
   const struct cv_score_source *source = ask->source;
+  if (cv_quality_pairs(source->quality) != NULL) {
+    exposure->mean = (double)sum_of(ask->tokens, source->items) / (double)exposure->rows;
+    exposure->most = two_largest(ask->tokens, source->items);
+    return CV_OK;
+  }
   /* With a feedback graph a token also shows scores of other arms, so the draws of one arm are not all uses. */
   bool can_count = ask->is_seed_known && ask->spec->edges == 0 && sum_of(ask->tokens, source->items) <= COUNTED_MAX;
   for (uint32_t i = 0; i < source->items; i++) {
@@ -70,8 +85,11 @@ enum cv_err cv_exposure_find(const struct cv_exposure_ask *ask, struct cv_exposu
   exposure.file = slash == NULL ? csv->file : slash + 1;
   exposure.replacement = csv->replacement;
   exposure.is_exact = ask->is_exact;
-  exposure.is_past = ask->tokens != NULL;
+  exposure.is_past = ask->tokens != NULL && !ask->is_expected;
+  exposure.is_expected = ask->is_expected;
   exposure.token_micro = ask->token_micro;
+  const struct cv_pairs *pairs = cv_quality_pairs(ask->source->quality);
+  exposure.rows = pairs == NULL ? 0 : pairs->rows;
   for (uint32_t i = 0; i < ask->source->items; i++) {
     exposure.rows += cv_quality_rows(ask->source->quality, i);
   }
@@ -129,6 +147,12 @@ static void say_uses(const struct cv_exposure *exposure, char *to, size_t size) 
   const char *verb = exposure->is_past ? "was" : "may be";
   if (!exposure->replacement) {
     cv_text_print(to, size, "a row of %s %s used once at most", exposure->file, verb);
+  } else if (exposure->is_expected) {
+    cv_text_print(
+        to, size,
+        "a row of %s will be used about %.3g times on average, the most of an item, and one of them %s%s times",
+        exposure->file, exposure->mean, exposure->is_counted ? "about " : "at most ",
+        cv_count_text(exposure->most).text);
   } else if (exposure->is_past) {
     cv_text_print(to, size, "a row of %s was used %.3g times on average, the most of an item, and %s%s times",
                   exposure->file, exposure->mean, exposure->is_counted ? "one of them " : "at most ",

@@ -21,12 +21,13 @@ struct cv_exposure_ask {
   const uint64_t *tokens; /* released tokens of each arm; NULL: the campaign has not begun */
   uint64_t token_micro;   /* charge of one token, micro-epsilon */
   bool is_exact;          /* the third-party gets exact sums: no epsilon bounds the loss */
+  bool is_expected;       /* `tokens` is what a campaign that has not begun is expected to take */
   bool is_seed_known;     /* the source has the workers' seed, so the rows that were drawn can be computed */
 };
 
 struct cv_exposure {
   bool is_data; /* scores are rows of a file; if false, the other fields are not set */
-  bool is_past, is_exact, replacement;
+  bool is_past, is_expected, is_exact, replacement;
   const char *file; /* its name without the folder; borrowed from the items */
   uint64_t rows;
   uint64_t token_micro;

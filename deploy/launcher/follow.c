@@ -6,6 +6,7 @@
 
 #include "common/base/clock.h"
 #include "deploy/launcher/command.h"
+#include "deploy/launcher/hindrance.h"
 #include "deploy/launcher/table.h"
 
 void cv_follow_init(struct cv_follow *follow, const struct cv_config_table *table, const struct cv_prepared *prepared,
@@ -37,6 +38,7 @@ void cv_follow_fini(struct cv_follow *follow) {
 
 static enum cv_answer conclude(struct cv_follow *follow) {
   cv_table_print(&follow->outcome, stdout);
+  cv_hindrance_print(&follow->outcome.progress, follow->outcome.name, "", stdout);
   follow->status = cv_launcher_end_status(follow->outcome.progress.end);
   return CV_ANSWER_DONE;
 }
@@ -132,6 +134,15 @@ void cv_follow_lost(void *data) {
   cv_view_end(&follow->view);
 }
 
+/* Once each; a terminal's table has no room for them, and gets them with the result. */
+static void tell_hindrances(struct cv_follow *follow, const struct cv_progress *progress) {
+  if (!follow->view.is_terminal && cv_hindrance_differs(&follow->hindered, progress)) {
+    cv_hindrance_print(progress, follow->view.live.name, "", stdout);
+    (void)fflush(stdout);
+  }
+  follow->hindered = *progress;
+}
+
 enum cv_answer cv_follow_answer(struct cv_follow *follow, struct cv_client *client,
                                 const struct cv_order_frame *frame) {
   switch (frame->kind) {
@@ -146,6 +157,7 @@ enum cv_answer cv_follow_answer(struct cv_follow *follow, struct cv_client *clie
     case CV_ORDER_PROGRESS:
       if (!follow->is_finished) {
         cv_view_show(&follow->view, &frame->as.progress, cv_clock_mono_ms());
+        tell_hindrances(follow, &frame->as.progress);
       }
       return CV_ANSWER_MORE;
     default:

@@ -14,6 +14,7 @@
 struct cv_follow {
   const struct cv_config_table *table; /* names the command in messages */
   struct cv_view view;
+  struct cv_progress hindered; /* the last one shown */
   struct cv_outcome_known known;
   struct cv_spec described;             /* the spec as the broker describes it; arms 0: none */
   const struct cv_adversary *adversary; /* the adversary, if its gains are known; else NULL */

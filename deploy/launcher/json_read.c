@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "worker/starved.h"
+
 enum cv_err cv_json_fail(const struct cv_json_at *at, const char *key, const char *expected) {
   return cv_fail(at->why, CV_ERR_FORMAT, "%s: %s%s%s is missing or wrong; expected %s", at->path, at->place,
                  at->place[0] == '\0' ? "" : ".", key, expected);
@@ -61,28 +63,18 @@ enum cv_err cv_json_take_array(const struct cv_json_at *at, const json_t *object
   return CV_OK;
 }
 
-/* Out of memory, jansson reports a syntax error or drops a part of the text, so failed allocations are recorded. */
-static bool starved;
-
-static void *watched_malloc(size_t n) {
-  void *at = malloc(n);
-  starved = starved || at == NULL;
-  return at;
-}
-
 enum cv_err cv_json_load(const char *path, json_t **ret, struct cv_why *why) {
   json_error_t error;
   FILE *file = fopen(path, "re");
   if (file == NULL) {
     return cv_fail(why, CV_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
   }
-  starved = false;
-  json_set_alloc_funcs(watched_malloc, free);
+  cv_starved_watch();
   errno = 0; /* jansson takes a read error for the end of the text and keeps no reason */
   json_t *all = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
   int unread = ferror(file) != 0 ? errno : 0;
   (void)fclose(file);
-  if (starved) {
+  if (cv_starved_failed()) {
     json_decref(all);
     return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", path);
   }

@@ -44,6 +44,11 @@ enum cv_err cv_lies_of(const struct cv_export *export, struct cv_lies *ret) {
     (void)cv_fail(&ret->unknown, CV_ERR_INVALID, "a broker does not export exact sums");
     return CV_OK;
   }
+  const struct cv_policy_class *class = cv_policy_find(export->spec.policy.name);
+  if (class != NULL && class->kind == CV_POLICY_RANKING && class->ranking == NULL) {
+    (void)cv_fail(&ret->unknown, CV_ERR_INVALID, "policy %s does not count them", class->name);
+    return CV_OK;
+  }
   struct cv_policy_lies *lies = calloc(ret->arms, sizeof(*lies));
   double *need = calloc(ret->arms, sizeof(*need));
   enum cv_err err = lies == NULL || need == NULL ? CV_ERR_NOMEM : replay(export, lies, need, &ret->unknown);

@@ -6,6 +6,7 @@
 static const struct cv_command commands[] = {
     {"up", cv_launcher_up, "run a campaign with all its parties on this machine"},
     {"check", cv_launcher_check, "check a campaign file, or list every key that it can have"},
+    {"plan", cv_launcher_plan, "say what a campaign will take before it runs"},
     {"pki", cv_launcher_pki, "make a CA and issue certificates"},
     {"submit", cv_launcher_submit, "submit a campaign to a broker"},
     {"watch", cv_launcher_watch, "show a campaign's progress until it ends, then its result"},

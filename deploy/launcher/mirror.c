@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/base/array.h"
+#include "common/base/spec.h"
 
 /* The only campaign of a new third-party has the number 1. */
 #define CAMPAIGN "1"
@@ -148,7 +149,7 @@ static bool take_campaign(struct cv_mirror *mirror, json_t *campaign) {
   json_int_t arms = json_integer_value(json_object_get(campaign, "arms"));
   json_t *steps = json_object_get(campaign, "steps"), *at;
   size_t i;
-  if (arms < 1 || arms > 4096 || json_array_size(steps) == 0) {
+  if (arms < 1 || arms > CV_ARMS_MAX || json_array_size(steps) == 0) {
     return false;
   }
   free(mirror->standing);

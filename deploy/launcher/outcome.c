@@ -129,7 +129,10 @@ enum cv_err cv_outcome_init(struct cv_outcome *outcome, const struct cv_finished
     return CV_ERR_NOMEM;
   }
   take_standings(outcome, finished);
+  outcome->unit = cv_unit_of(known->file);
   outcome->epsilon_micro = known->spec == NULL ? 0 : known->spec->epsilon_micro;
+  const struct cv_policy_class *class = known->spec == NULL ? NULL : cv_policy_find(known->spec->policy.name);
+  outcome->has_duels = class != NULL && class->duels;
   outcome->is_exact = known->spec != NULL && !cv_spec_has_noise(known->spec);
   enum cv_err err = take_truth(outcome, known);
   if (err == CV_OK) {
@@ -229,7 +232,27 @@ int cv_outcome_columns(const struct cv_outcome *outcome) {
     size_t own = cv_text_columns(outcome->name[i]);
     columns = own > columns ? own : columns;
   }
-  return (int)columns;
+  return columns < CV_OUTCOME_COLUMNS ? (int)columns : CV_OUTCOME_COLUMNS;
+}
+
+void cv_outcome_print_cut(const char *text, size_t columns, FILE *to) {
+  size_t all = cv_text_columns(text), kept = all <= columns ? all : columns - 1, left = strlen(text), n = 0;
+  for (size_t i = 0; i < kept; i++) {
+    n += cv_text_char(text + n, left - n);
+  }
+  (void)fprintf(to, "%.*s%s%*s", (int)n, text, all <= columns ? "" : "…", all <= columns ? (int)(columns - all) : 0,
+                "");
+}
+
+uint32_t cv_outcome_rows(const struct cv_outcome *outcome) {
+  return outcome->arms < CV_OUTCOME_ROWS ? outcome->arms : CV_OUTCOME_ROWS;
+}
+
+void cv_outcome_print_rest(const struct cv_outcome *outcome, FILE *to) {
+  if (outcome->arms > CV_OUTCOME_ROWS) {
+    (void)fprintf(to, "... and %u more of %u items; --json and `crowdveil export` give all of them\n",
+                  outcome->arms - CV_OUTCOME_ROWS, outcome->arms);
+  }
 }
 
 static void print_token(const struct cv_outcome *outcome, FILE *to) {

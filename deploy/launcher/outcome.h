@@ -10,6 +10,7 @@
 #include "deploy/launcher/hindsight.h"
 #include "deploy/launcher/lies.h"
 #include "deploy/launcher/rest.h"
+#include "deploy/launcher/unit.h"
 #include "prepare/campaign_bound.h"
 #include "prepare/prepare.h"
 #include "proto/codec/order.h"
@@ -34,11 +35,13 @@ struct cv_outcome {
   struct cv_hindsight hindsight; /* against an adversary */
   struct cv_lies lies;           /* of a ranking */
   double alpha;
+  bool has_duels;              /* means of the standings are of duels, not of scores */
   bool has_bound;              /* a ranking of simulated items whose tokens are 0 or 1 */
   struct cv_bound bound;       /* the fewest tokens that an equally private ranking needs on average */
   uint64_t epsilon_micro;      /* the campaign's limit; 0: unknown */
   bool is_exact;               /* the campaign has no noise: the third-party saw exact sums */
   struct cv_exposure exposure; /* of the rows of its data file, if that is known */
+  struct cv_unit unit;         /* of that file's scores */
 };
 
 /* What the caller knows besides the broker's answer. Any field may be NULL or 0; kind 0 is a ranking. */
@@ -69,8 +72,15 @@ uint32_t cv_outcome_held(const struct cv_outcome *outcome, enum cv_held held);
 /* The share of the decided items that have their true class; NAN: the truth is not known, or nothing is decided. */
 double cv_outcome_accuracy(const struct cv_outcome *outcome, uint32_t *ret_right);
 
-/* Returns the width of the longest name, at least 4. */
+/* What a table for people shows at most: rows, columns of a name, names in a line. */
+enum { CV_OUTCOME_ROWS = 1000, CV_OUTCOME_COLUMNS = 40, CV_OUTCOME_NAMES = 100 };
+/* Returns the width of the longest name, at least 4 and at most CV_OUTCOME_COLUMNS. */
 int cv_outcome_columns(const struct cv_outcome *outcome);
+/* Prints the text in exactly so many columns, cut with an ellipsis if it is longer. */
+void cv_outcome_print_cut(const char *text, size_t columns, FILE *to);
+/* Returns the number of rows of a table, and prints the line that says what is not in it. */
+uint32_t cv_outcome_rows(const struct cv_outcome *outcome);
+void cv_outcome_print_rest(const struct cv_outcome *outcome, FILE *to);
 /* Prints the lines about epsilon, of a token and of a row. */
 void cv_outcome_print_epsilon(const struct cv_outcome *outcome, FILE *to);
 /* Returns exit status 0 if the campaign is complete or reached a limit of its own, else 1. */

@@ -145,14 +145,15 @@ enum cv_err cv_parties_write_thirdparty(const struct cv_parties *parties, struct
   json_t *config = json_pack("{s:s, s:s, s:o}", "listen", "127.0.0.1:0", "brokers", CV_PARTIES_BROKER, "tls",
                              tls_of(parties, "thirdparty-main"));
   put_path(parties, config, "state", "thirdparty");
+  (void)json_object_set_new(config, "limits", json_pack("{s:i}", "arms", CV_ARMS_MAX));
   put_socket(parties, config, "thirdparty/thirdparty.sock");
   return write_config(parties, "thirdparty.yaml", config, why);
 }
 
 enum cv_err cv_parties_write_broker(const struct cv_parties *parties, const char *thirdparty,
                                     const struct cv_launcher_risks *risks, struct cv_why *why) {
-  json_t *limits = json_pack("{s:i, s:i, s:i, s:I, s:i}", "epsilon", 4000, "worker_epsilon", 4000, "release_tokens", 1,
-                             "tokens", (json_int_t)1000000000000, "chunks", 65536);
+  json_t *limits = json_pack("{s:i, s:i, s:i, s:i, s:I, s:i}", "arms", CV_ARMS_MAX, "epsilon", 4000, "worker_epsilon",
+                             4000, "release_tokens", 1, "tokens", (json_int_t)1000000000000, "chunks", 65536);
   json_t *config =
       json_pack("{s:s, s:s, s:s, s:o, s:o}", "listen", "127.0.0.1:0", "thirdparty", thirdparty, "thirdparty_name",
                 CV_PARTIES_THIRDPARTY, "tls", tls_of(parties, "broker-main"), "limits", limits);

@@ -51,6 +51,7 @@ struct cv_pulls_sums cv_pulls_sums(const struct cv_outcome *outcome) {
 static void print_heading(const struct cv_outcome *outcome, int columns, FILE *to) {
   (void)fprintf(to, "%s%*s        pulls  share  noisy mean", outcome->cost_micro == NULL ? "item  " : "worker",
                 columns > 6 ? columns - 6 : 0, "");
+  cv_unit_print_heading(&outcome->unit, to);
   (void)fprintf(to, "%s%s%s\n", outcome->mean == NULL ? "" : "   truth",
                 outcome->cost_micro == NULL ? "" : "      cost        paid",
                 outcome->kind == CV_POLICY_GRAPH ? "  still active" : "");
@@ -60,9 +61,11 @@ static void print_row(const struct cv_outcome *outcome, uint32_t arm, uint64_t p
   const struct cv_standing *standing = &outcome->standing[arm];
   const char *name = outcome->name[arm];
   int width = columns > 6 ? columns : 6;
-  (void)fprintf(to, "%s%*s  %11s %5.1f%%", name, width - (int)cv_text_columns(name), "",
-                cv_count_text(standing->tokens).text, pulls == 0 ? 0 : 100 * (double)standing->tokens / (double)pulls);
+  cv_outcome_print_cut(name, (size_t)width, to);
+  (void)fprintf(to, "  %11s %5.1f%%", cv_count_text(standing->tokens).text,
+                pulls == 0 ? 0 : 100 * (double)standing->tokens / (double)pulls);
   (void)fprintf(to, standing->tokens == 0 ? "           -" : "%12.4f", standing->mean);
+  cv_unit_print_cell(&outcome->unit, standing, to);
   if (outcome->mean != NULL) {
     (void)fprintf(to, "  %6.4f", outcome->mean[arm]);
   }
@@ -131,9 +134,10 @@ void cv_pulls_print(const struct cv_outcome *outcome, FILE *to) {
   struct cv_pulls_sums sums = cv_pulls_sums(outcome);
   int columns = cv_outcome_columns(outcome);
   print_heading(outcome, columns, to);
-  for (uint32_t i = 0; i < outcome->arms; i++) {
+  for (uint32_t i = 0; i < cv_outcome_rows(outcome); i++) {
     print_row(outcome, outcome->order[i], sums.pulls, columns, to);
   }
+  cv_outcome_print_rest(outcome, to);
   print_sums(outcome, &sums, to);
 }
 

@@ -33,7 +33,7 @@ static void estimate_all(const struct cv_standing *standing, const struct cv_exp
     return;
   }
   for (size_t i = 0; i < export->releases; i++) {
-    if (export->release[i].arm < export->spec.arms && export->release[i].tokens > 0) {
+    if (export->release[i].arm<export->spec.arms &&export->release[i].tokens> 0) {
       last[export->release[i].arm] = &export->release[i];
     }
   }

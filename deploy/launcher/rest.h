@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a ranking says of the items without a class, beyond what delta covers: the best order that there is, how probable
- * it is that two neighbours in it are really the other way round, and which item more tokens would settle next.
+ * What a ranking says of the items without a class, beyond what delta covers: the best order that there is, how
+ * probable it is that two neighbours in it are really the other way round, and which item more tokens would settle
+ * next.
  *
  * An item's estimate is its last noisy mean, within its interval. Its standard deviation follows from the number of
  * tokens (for scores between 0 and 1 with mean m, at most m (1 - m) a score), from the privatizer's noise, and from the

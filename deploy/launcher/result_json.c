@@ -89,8 +89,8 @@ static json_t *parked_json(const struct cv_outcome *outcome) {
   for (uint32_t i = 0; i < outcome->arms; i++) {
     const struct cv_standing *standing = &outcome->standing[outcome->order[i]];
     if (standing->held != CV_HELD_NO) {
-      parked = cv_json_append(parked, json_pack("{s:s, s:I, s:I, s:s}", "name", outcome->name[standing->arm],
-                                                "class", (json_int_t)standing->rank_class, "class_last",
+      parked = cv_json_append(parked, json_pack("{s:s, s:I, s:I, s:s}", "name", outcome->name[standing->arm], "class",
+                                                (json_int_t)standing->rank_class, "class_last",
                                                 (json_int_t)standing->rank_last, "held", cv_held_text(standing->held)));
     }
   }

@@ -5,6 +5,7 @@
 
 #include "deploy/launcher/client.h"
 #include "deploy/launcher/command.h"
+#include "deploy/launcher/hindrance.h"
 #include "deploy/launcher/progress.h"
 
 struct settings {
@@ -66,6 +67,7 @@ static enum cv_answer on_status(void *data, struct cv_client *client, const stru
     cv_view_line(progress, line, sizeof(line));
     (void)printf("%8" PRIu64 "  %-20s  %-12s  %s\n", progress->campaign, progress->name, cv_end_text(progress->end),
                  line);
+    cv_hindrance_print(progress, NULL, "          ", stdout);
   }
   if (status->campaigns == 0) {
     (void)printf("no campaigns of yours\n");
@@ -86,11 +88,23 @@ int cv_launcher_status(int argc, char **argv) {
 }
 
 static enum cv_answer on_cancelled(void *data, struct cv_client *client, const struct cv_order_frame *frame) {
-  if (frame->kind != CV_ORDER_ACCEPTED) {
-    return CV_ANSWER_MORE;
+  const struct cv_progress *ended = &frame->as.finished.progress;
+  struct cv_order_frame watch = {.kind = CV_ORDER_WATCH};
+  switch (frame->kind) {
+    case CV_ORDER_ACCEPTED: /* also of a campaign that has ended: only a look at it tells */
+      watch.as.watch.campaign = frame->as.accepted.campaign;
+      cv_client_ask(client, &watch);
+      return CV_ANSWER_MORE;
+    case CV_ORDER_PROGRESS:
+      (void)printf("campaign %" PRIu64 " is ending\n", frame->as.progress.campaign);
+      return CV_ANSWER_DONE;
+    case CV_ORDER_FINISHED:
+      (void)printf("campaign %" PRIu64 " has ended: %s, %.1f s after it was submitted\n", ended->campaign,
+                   cv_end_text(ended->end), (double)ended->elapsed_ms / 1000);
+      return CV_ANSWER_DONE;
+    default:
+      return CV_ANSWER_MORE;
   }
-  (void)printf("campaign %" PRIu64 " is ending\n", frame->as.accepted.campaign);
-  return CV_ANSWER_DONE;
 }
 
 int cv_launcher_cancel(int argc, char **argv) {

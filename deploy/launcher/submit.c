@@ -137,6 +137,8 @@ static int submit(const struct settings *settings, const char *file) {
     cv_prepared_fini(&prepared);
     return cv_command_fail(&table, 1, "%s", cv_err_text(CV_ERR_NOMEM));
   }
+  /* On the other stream: scripts read the campaign's number from standard output. */
+  cv_unit_print_notes(&prepared, stderr);
   /* The file certainly is the campaign's, so the Watch later needs no description. */
   cv_follow_init(&submission.follow, &table, &prepared, settings->seed != CV_SEED_NONE);
   request.as.submit.spec = prepared.file.spec;

@@ -37,9 +37,11 @@ static void print_row(const struct cv_outcome *outcome, uint32_t arm, int column
   if (standing->tokens > 0) {
     (void)snprintf(interval, sizeof(interval), "%7.4f ± %.4f", standing->mean, standing->radius);
   }
-  (void)fprintf(to, "%*s  %s%*s  %s%*s  %11s", class_columns(outcome), cv_class_text(standing).text, name,
-                columns - (int)cv_text_columns(name), "", interval, 16 - (int)cv_text_columns(interval), "",
+  (void)fprintf(to, "%*s  ", class_columns(outcome), cv_class_text(standing).text);
+  cv_outcome_print_cut(name, (size_t)columns, to);
+  (void)fprintf(to, "  %s%*s  %11s", interval, 16 - (int)cv_text_columns(interval), "",
                 cv_count_text(standing->tokens).text);
+  cv_unit_print_cell(&outcome->unit, standing, to);
   if (outcome->lies.of_arm != NULL) {
     const struct cv_policy_lies *lies = &outcome->lies.of_arm[arm];
     (void)fprintf(to, "  %9s  %9s", lies_text(lies->safe).text, lies_text(lies->turn).text);
@@ -55,9 +57,12 @@ static void print_undecided(const struct cv_outcome *outcome, FILE *to) {
   (void)fprintf(to, "undecided   ");
   for (uint32_t i = 0; i < outcome->arms; i++) {
     uint32_t arm = outcome->order[i];
-    if (outcome->standing[arm].rank_class == 0) {
-      (void)fprintf(to, "%s%s", at++ == 0 ? "" : ", ", outcome->name[arm]);
+    if (outcome->standing[arm].rank_class == 0 && at++ < CV_OUTCOME_NAMES) {
+      (void)fprintf(to, "%s%s", at == 1 ? "" : ", ", outcome->name[arm]);
     }
+  }
+  if (at > CV_OUTCOME_NAMES) {
+    (void)fprintf(to, " and %u more", at - CV_OUTCOME_NAMES);
   }
   (void)fprintf(to, at == 0 ? "none\n" : "\n");
 }
@@ -67,14 +72,13 @@ static void print_held(const struct cv_outcome *outcome, enum cv_held held, cons
   uint32_t at = 0;
   for (uint32_t i = 0; i < outcome->arms; i++) {
     const struct cv_standing *standing = &outcome->standing[outcome->order[i]];
-    if (standing->held == held) {
-      if (at++ == 0) {
-        (void)fprintf(to, "%-12s", label);
-      } else {
-        (void)fprintf(to, ", ");
-      }
+    if (standing->held == held && at++ < CV_OUTCOME_NAMES) {
+      (void)fprintf(to, "%*s", at == 1 ? -12 : 0, at == 1 ? label : ", ");
       (void)fprintf(to, "%s (class %s)", outcome->name[standing->arm], cv_class_text(standing).text);
     }
+  }
+  if (at > CV_OUTCOME_NAMES) {
+    (void)fprintf(to, " and %u more", at - CV_OUTCOME_NAMES);
   }
   (void)fprintf(to, at == 0 ? "" : "\n");
 }
@@ -95,7 +99,8 @@ static void print_decided(const struct cv_outcome *outcome, FILE *to) {
 static void print_rest_row(const struct cv_outcome *outcome, const struct cv_rest_item *item, int columns, FILE *to) {
   const struct cv_standing *standing = &outcome->standing[item->arm];
   const char *name = outcome->name[item->arm];
-  (void)fprintf(to, "  %s%*s", name, columns - (int)cv_text_columns(name), "");
+  (void)fprintf(to, "  ");
+  cv_outcome_print_cut(name, (size_t)columns, to);
   if (isnan(item->mean)) {
     (void)fprintf(to, "  without a release\n");
     return;
@@ -116,8 +121,12 @@ static void print_rest(const struct cv_outcome *outcome, int columns, FILE *to) 
   }
   (void)fprintf(to, "\nbest effort, not covered by delta: the items without a class, best first\n");
   (void)fprintf(to, "  item%*s     mean  interval           next one is better\n", columns - 4, "");
-  for (uint32_t i = 0; i < rest->items; i++) {
+  uint32_t rows = rest->items < CV_OUTCOME_ROWS ? rest->items : CV_OUTCOME_ROWS;
+  for (uint32_t i = 0; i < rows; i++) {
     print_rest_row(outcome, &rest->item[i], columns, to);
+  }
+  if (rows < rest->items) {
+    (void)fprintf(to, "  and %u more\n", rest->items - rows);
   }
   if (rest->next != UINT32_MAX) {
     const struct cv_rest_item *item = &rest->item[rest->next];
@@ -190,12 +199,15 @@ void cv_table_print(const struct cv_outcome *outcome, FILE *to) {
   }
   int columns = cv_outcome_columns(outcome);
   print_decided(outcome, to);
-  (void)fprintf(to, "\n%*sclass  item%*s  noisy mean             tokens%s%s\n", class_columns(outcome) - 5, "",
-                columns - 4, "", outcome->lies.of_arm == NULL ? "" : "  lies safe       turn",
+  (void)fprintf(to, "\n%*sclass  item%*s  %-10s             tokens", class_columns(outcome) - 5, "", columns - 4, "",
+                outcome->has_duels ? "last duel" : "noisy mean");
+  cv_unit_print_heading(&outcome->unit, to);
+  (void)fprintf(to, "%s%s\n", outcome->lies.of_arm == NULL ? "" : "  lies safe       turn",
                 outcome->truth == NULL ? "" : "   truth  class");
-  for (uint32_t i = 0; i < outcome->arms; i++) {
+  for (uint32_t i = 0; i < cv_outcome_rows(outcome); i++) {
     print_row(outcome, outcome->order[i], columns, to);
   }
+  cv_outcome_print_rest(outcome, to);
   print_rest(outcome, columns, to);
   (void)fprintf(to, "\nended       %s, ", cv_end_text(outcome->progress.end));
   if (cv_outcome_undecided(outcome) == 0) {

@@ -23,6 +23,7 @@
 #include "deploy/launcher/client.h"
 #include "deploy/launcher/command.h"
 #include "deploy/launcher/export.h"
+#include "deploy/launcher/hindrance.h"
 #include "deploy/launcher/joined.h"
 #include "deploy/launcher/json.h"
 #include "deploy/launcher/parties.h"
@@ -200,6 +201,7 @@ static void tell_kept(const struct up *up) {
 static void conclude(struct up *up) {
   (void)fprintf(up->people, "\n");
   cv_table_print(&up->outcome, up->people);
+  cv_hindrance_print(&up->outcome.progress, up->outcome.name, "", up->people);
   if (up->settings.keep || up->settings.page) {
     tell_kept(up);
   } else {
@@ -438,6 +440,7 @@ static void tell_plan(const struct up *up) {
   if (cv_exposure_plan(&up->prepared, cv_exposure_token_micro(spec), &exposure) == CV_OK) {
     cv_exposure_print(&exposure, "", up->people);
   }
+  cv_unit_print_notes(&up->prepared, up->people);
   if (up->settings.show_worker) {
     (void)fprintf(up->people, "UNSAFE: the page shows the score and the token of one worker\n");
   }
@@ -459,6 +462,7 @@ static void start_signals(struct up *up) {
 /* Reads the campaign, makes folder and certificates. Starts no program: errors here are wrong usage, exit status 2. */
 static enum cv_err prepare(struct up *up, const char *file, struct cv_why *why) {
   CV_TRY(cv_launcher_prepare(&table, file, up->settings.seed, &up->prepared, why));
+  CV_TRY(cv_score_source_needs_means(&up->prepared.file, why));
   if (realpath(file, up->file) == NULL) {
     return cv_fail(why, CV_ERR_IO, "%s: cannot resolve the path", file);
   }
@@ -535,6 +539,8 @@ static void print_json(const struct up *up) {
   json_t *result = cv_result_json(&up->outcome, up->prepared.file.spec.policy.name);
   if (result != NULL && up->outcome.exposure.is_data) {
     result = cv_json_set(result, "data", cv_exposure_json(&up->outcome.exposure));
+    result = cv_json_set(result, "unit",
+                         cv_unit_json(&up->outcome.unit, up->outcome.name, up->outcome.standing, up->outcome.arms));
   }
   if (result != NULL && json_dumpf(result, stdout, JSON_REAL_PRECISION(10)) == 0) {
     (void)printf("\n");

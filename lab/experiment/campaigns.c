@@ -110,6 +110,11 @@ enum cv_err cv_lab_prepare(const struct cv_lab_experiment *experiment, size_t se
     cv_campaign_fini(&campaign);
     return err;
   }
+  enum cv_err err = cv_score_source_needs_means(&campaign, why);
+  if (err != CV_OK) {
+    cv_campaign_fini(&campaign);
+    return err;
+  }
   return cv_prepare_campaign(&campaign, seed, ret, why);
 }
 

@@ -27,13 +27,14 @@ static void limited_free(void *data, void *pointer) {
   (void)pointer;
 }
 
-enum cv_err cv_codec_unpack(const ProtobufCMessageDescriptor *descriptor, const void *bytes, size_t n,
+enum cv_err cv_codec_unpack(const ProtobufCMessageDescriptor *descriptor, const void *bytes, size_t n, size_t most,
                             struct cv_arena *arena, ProtobufCMessage **ret) {
   cv_arena_reset(arena);
-  /* The arena is sixteen frames: a message of nothing but tiny submessages needs more memory than bytes. */
-  if (n > CV_FRAME_BYTES) {
+  if (n > most) {
     return CV_ERR_LIMIT;
   }
+  /* Sixteen frames: a message of nothing but tiny submessages needs more memory than bytes. */
+  cv_arena_bound(arena, n > CV_FRAME_BYTES ? 16 * n : CV_ARENA_BYTES);
   struct limited limited = {.arena = arena};
   ProtobufCAllocator allocator = {.alloc = limited_alloc, .free = limited_free, .allocator_data = &limited};
   ProtobufCMessage *message = protobuf_c_message_unpack(descriptor, &allocator, n, n > 0 ? bytes : (const uint8_t *)"");
@@ -44,9 +45,9 @@ enum cv_err cv_codec_unpack(const ProtobufCMessageDescriptor *descriptor, const 
   return CV_OK;
 }
 
-enum cv_err cv_codec_pack(const ProtobufCMessage *message, struct cv_buf *out) {
+enum cv_err cv_codec_pack(const ProtobufCMessage *message, size_t most, struct cv_buf *out) {
   size_t n = protobuf_c_message_get_packed_size(message);
-  if (n > CV_FRAME_BYTES) {
+  if (n > most) {
     return CV_ERR_LIMIT;
   }
   CV_TRY(cv_buf_reserve(out, n));
@@ -307,6 +308,7 @@ enum cv_err cv_codec_put_spec(const struct cv_spec *spec, struct cv_arena *scrat
   to->deadline_ms = spec->deadline_ms;
   to->idle_ms = spec->idle_ms;
   to->budget_micro = spec->budget_micro;
+  to->pairs = spec->pairs;
   *ret = to;
   return CV_OK;
 }
@@ -389,6 +391,7 @@ enum cv_err cv_codec_take_spec(const Crowdveil__Base__Spec *in, struct cv_arena 
   ret->deadline_ms = in->deadline_ms;
   ret->idle_ms = in->idle_ms;
   ret->budget_micro = in->budget_micro;
+  ret->pairs = in->pairs != 0;
   return CV_OK;
 }
 
@@ -403,6 +406,7 @@ enum cv_err cv_codec_put_release(uint64_t campaign, const struct cv_release *rel
   ret->arm = release->arm;
   ret->tokens = release->tokens;
   ret->noisy_sum = release->noisy_sum;
+  ret->last = release->last;
   ret->n_noise = release->noise.groups;
   Crowdveil__Base__NoiseGroup *row;
   if (!CV_CODEC_ROWS(scratch, ret->n_noise, row, ret->noise)) {
@@ -426,6 +430,7 @@ enum cv_err cv_codec_take_release(const Crowdveil__Base__Release *in, struct cv_
                              .arm = in->arm,
                              .tokens = in->tokens,
                              .noisy_sum = in->noisy_sum,
+                             .last = in->last != 0,
                              .noise.groups = (uint32_t)in->n_noise};
   for (size_t i = 0; i < in->n_noise; i++) {
     double scale = in->noise[i]->scale;
@@ -454,6 +459,7 @@ enum cv_err cv_codec_put_plan(uint64_t campaign, const struct cv_plan *plan, str
     row[i] = (Crowdveil__Base__Want)CROWDVEIL__BASE__WANT__INIT;
     row[i].arm = plan->want[i].arm;
     row[i].tokens = plan->want[i].tokens;
+    row[i].opponent = plan->want[i].opponent;
     ret->wants[i] = &row[i];
   }
   return CV_OK;
@@ -468,7 +474,8 @@ enum cv_err cv_codec_take_plan(const Crowdveil__Base__Plan *in, struct cv_arena 
     return CV_ERR_LIMIT;
   }
   for (size_t i = 0; i < in->n_wants; i++) {
-    want[i] = (struct cv_want){.arm = in->wants[i]->arm, .tokens = in->wants[i]->tokens};
+    want[i] =
+        (struct cv_want){.arm = in->wants[i]->arm, .tokens = in->wants[i]->tokens, .opponent = in->wants[i]->opponent};
   }
   *ret = (struct cv_plan){.number = in->number, .wants = (uint32_t)in->n_wants, .want = want};
   return CV_OK;

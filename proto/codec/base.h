@@ -15,11 +15,11 @@
 #include "common/base/digest.h"
 #include "proto/codec/frame.h"
 
-/* Unpacks into `arena`, after resetting it. */
+/* Unpacks at most `most` bytes into `arena`, after resetting it. */
 CV_MUST_USE enum cv_err cv_codec_unpack(const ProtobufCMessageDescriptor *descriptor, const void *bytes, size_t n,
-                                        struct cv_arena *arena, ProtobufCMessage **ret);
-/* Appends to `out`. CV_ERR_LIMIT if the message is over CV_FRAME_BYTES; then nothing is appended. */
-CV_MUST_USE enum cv_err cv_codec_pack(const ProtobufCMessage *message, struct cv_buf *out);
+                                        size_t most, struct cv_arena *arena, ProtobufCMessage **ret);
+/* Appends to `out`. CV_ERR_LIMIT if the message is over `most` bytes; then nothing is appended. */
+CV_MUST_USE enum cv_err cv_codec_pack(const ProtobufCMessage *message, size_t most, struct cv_buf *out);
 
 /* Allocates `count` uninitialised elements, which the caller sets; NULL if the arena is exhausted. */
 void *cv_codec_room(struct cv_arena *arena, size_t count, size_t size);

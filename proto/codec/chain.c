@@ -5,7 +5,7 @@
 #include "proto/codec/rank.h"
 
 /* docs/protocol.md, "Chains". */
-enum { RELEASE_BYTES = 8 + 8 + 4 + 8 + 8 + 4 + CV_NOISE_GROUPS_MAX * 12, PLAN_BYTES = 8 + 4, WANT_BYTES = 8 };
+enum { RELEASE_BYTES = 8 + 8 + 4 + 8 + 8 + 4 + CV_NOISE_GROUPS_MAX * 12 + 1, PLAN_BYTES = 8 + 4, WANT_BYTES = 12 };
 
 static uint8_t *put_le(uint8_t *at, uint64_t value, size_t n) {
   for (size_t i = 0; i < n; i++) {
@@ -42,11 +42,13 @@ void cv_chain_release(struct cv_digest *hash, const struct cv_release *release, 
     at = put_f64(at, release->noise.group[i].scale);
     at = put_le(at, release->noise.group[i].count, 4);
   }
+  at = release->last ? put_le(at, 1, 1) : at;
   extend(hash, record, (size_t)(at - record), digest);
 }
 
 enum cv_err cv_chain_plan(struct cv_digest *hash, const struct cv_plan *plan, cv_digest_fn *digest) {
   CV_REQUIRE(plan->wants <= CV_ARMS_MAX);
+  bool names_opponent = false;
   uint8_t *record = malloc(PLAN_BYTES + plan->wants * (size_t)WANT_BYTES);
   if (record == NULL) {
     return CV_ERR_NOMEM;
@@ -56,6 +58,11 @@ enum cv_err cv_chain_plan(struct cv_digest *hash, const struct cv_plan *plan, cv
   for (uint32_t i = 0; i < plan->wants; i++) {
     at = put_le(at, plan->want[i].arm, 4);
     at = put_le(at, plan->want[i].tokens, 4);
+    names_opponent = names_opponent || plan->want[i].opponent != 0;
+  }
+  /* Only then, so that the chains of all other plans are what they were before there were opponents. */
+  for (uint32_t i = 0; names_opponent && i < plan->wants; i++) {
+    at = put_le(at, plan->want[i].opponent, 4);
   }
   extend(hash, record, (size_t)(at - record), digest);
   free(record);

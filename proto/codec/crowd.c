@@ -63,6 +63,9 @@ static enum cv_err put_declines(const struct cv_crowd_frame *frame, struct cv_ar
     if (frame->decline[i].has_ticket) {
       row[i].ticket = cv_codec_bytes(frame->decline[i].ticket, CV_TICKET_BYTES);
     }
+    row[i].used_up = frame->decline[i].used_up;
+    row[i].n_arms = frame->decline[i].arms;
+    row[i].arms = cv_codec_borrow(frame->decline[i].arm);
     to->declines[i] = &row[i];
   }
   return CV_OK;
@@ -89,6 +92,8 @@ static enum cv_err put_campaigns(const struct cv_crowd_frame *frame, struct cv_a
     row[i].epsilon_micro = from->epsilon_micro;
     row[i].tokens_per_worker = from->tokens_per_worker;
     row[i].arms = from->arms;
+    row[i].pairs = from->pairs;
+    row[i].lease_ms = from->lease_ms;
     to->campaigns[i] = &row[i];
   }
   return CV_OK;
@@ -112,6 +117,7 @@ static enum cv_err put_assigns(const struct cv_crowd_frame *frame, struct cv_are
     row[i].place = from->place;
     row[i].round = from->round;
     row[i].switched = from->switched;
+    row[i].opponent = from->opponent;
     to->assigns[i] = &row[i];
   }
   return CV_OK;
@@ -188,7 +194,7 @@ enum cv_err cv_crowd_encode(const struct cv_crowd_frame *frame, struct cv_arena 
   CV_TRY(put_acks(frame, scratch, &to));
   CV_TRY(put_backoffs(frame, scratch, &to));
   CV_TRY(put_dones(frame, scratch, &to));
-  return cv_codec_pack(&to.base, out);
+  return cv_codec_pack(&to.base, CV_FRAME_BYTES, out);
 }
 
 /* Decoding: workers, values and texts stay in protobuf-c's memory, which is in the arena, too. */
@@ -233,6 +239,14 @@ static enum cv_err take_tokens(const Crowdveil__Crowd__Envelope *in, struct cv_a
   return CV_OK;
 }
 
+/* Arms are named by data that are used up, and then only without a ticket, whose arm is known. */
+static bool decline_fits(const Crowdveil__Crowd__Decline *from) {
+  bool has_ticket = from->ticket.len > 0, names_arms = from->used_up && !has_ticket;
+  return cv_codec_text_fits(from->why, CV_WHY_BYTES) &&
+         (!has_ticket || (from->ticket.len == CV_TICKET_BYTES && from->campaign == 0)) &&
+         (names_arms ? from->n_arms > 0 && from->n_arms <= CV_SPENT_ARMS_MOST : from->n_arms == 0);
+}
+
 static enum cv_err take_declines(const Crowdveil__Crowd__Envelope *in, struct cv_arena *arena,
                                  struct cv_crowd_frame *ret) {
   ret->decline = cv_codec_room(arena, in->n_declines, sizeof(*ret->decline));
@@ -243,11 +257,15 @@ static enum cv_err take_declines(const Crowdveil__Crowd__Envelope *in, struct cv
   for (size_t i = 0; i < in->n_declines; i++) {
     const Crowdveil__Crowd__Decline *from = in->declines[i];
     bool has_ticket = from->ticket.len > 0;
-    if (!cv_codec_text_fits(from->why, CV_WHY_BYTES) ||
-        (has_ticket && (from->ticket.len != CV_TICKET_BYTES || from->campaign != 0))) {
+    if (!decline_fits(from)) {
       return CV_ERR_FORMAT;
     }
-    ret->decline[i] = (struct cv_decline){.campaign = from->campaign, .why = from->why, .has_ticket = has_ticket};
+    ret->decline[i] = (struct cv_decline){.campaign = from->campaign,
+                                          .why = from->why,
+                                          .used_up = from->used_up != 0,
+                                          .arms = from->n_arms,
+                                          .arm = from->arms,
+                                          .has_ticket = has_ticket};
     if (has_ticket) {
       memcpy(ret->decline[i].ticket, from->ticket.data, CV_TICKET_BYTES);
     }
@@ -271,7 +289,9 @@ static enum cv_err take_campaigns(const Crowdveil__Crowd__Envelope *in, struct c
     *to = (struct cv_terms){.id = from->id,
                             .epsilon_micro = from->epsilon_micro,
                             .tokens_per_worker = from->tokens_per_worker,
-                            .arms = from->arms};
+                            .arms = from->arms,
+                            .pairs = from->pairs != 0,
+                            .lease_ms = from->lease_ms};
     CV_TRY(cv_codec_take_text(from->name, to->name, sizeof(to->name)));
     CV_TRY(cv_codec_take_text(from->requester, to->requester, sizeof(to->requester)));
     CV_TRY(cv_codec_take_choice(from->privatizer, &to->privatizer));
@@ -282,6 +302,10 @@ static enum cv_err take_campaigns(const Crowdveil__Crowd__Envelope *in, struct c
 
 static enum cv_err take_assign(const Crowdveil__Crowd__Assign *from, struct cv_assign *to) {
   if (from->ticket.len != CV_TICKET_BYTES || from->n_arms < 1 || from->n_arms > CV_VALUES_MAX) {
+    return CV_ERR_FORMAT;
+  }
+  /* A comparison is one answer about two arms. */
+  if (from->opponent > CV_ARMS_MAX || (from->opponent > 0 && from->n_arms > 1)) {
     return CV_ERR_FORMAT;
   }
   for (size_t i = 0; i < from->n_arms; i++) {
@@ -301,6 +325,7 @@ static enum cv_err take_assign(const Crowdveil__Crowd__Assign *from, struct cv_a
   to->place = from->place;
   to->round = from->round;
   to->switched = from->switched;
+  to->opponent = from->opponent;
   return CV_OK;
 }
 
@@ -381,7 +406,7 @@ static bool is_empty(const struct cv_crowd_frame *frame) {
 
 enum cv_err cv_crowd_decode(const void *bytes, size_t n, struct cv_arena *arena, struct cv_crowd_frame *ret) {
   ProtobufCMessage *message;
-  CV_TRY(cv_codec_unpack(&crowdveil__crowd__envelope__descriptor, bytes, n, arena, &message));
+  CV_TRY(cv_codec_unpack(&crowdveil__crowd__envelope__descriptor, bytes, n, CV_FRAME_BYTES, arena, &message));
   const Crowdveil__Crowd__Envelope *in = (const Crowdveil__Crowd__Envelope *)message;
   struct cv_crowd_frame frame = {0};
   CV_TRY(cv_codec_take_greetings(in->hello, in->goodbye, &frame.hello, &frame.goodbye));

@@ -7,7 +7,8 @@
 
 enum { CV_TICKET_BYTES = 48 };
 #define CV_WISH_NONE UINT32_MAX
-enum { CV_ARRIVE_MOST = 2000 }; /* most workers in one Arrive, so that it fits into an envelope with tokens */
+enum { CV_SPENT_ARMS_MOST = 1000 }; /* most arms in one Decline */
+enum { CV_ARRIVE_MOST = 2000 };     /* most workers in one Arrive, so that it fits into an envelope with tokens */
 
 enum cv_verdict { CV_VERDICT_NONE, CV_VERDICT_ACCEPTED, CV_VERDICT_DUPLICATE, CV_VERDICT_EXPIRED, CV_VERDICT_REFUSED };
 
@@ -28,6 +29,11 @@ struct cv_token {
 struct cv_decline {
   uint64_t campaign; /* 0 with a ticket */
   const char *why;
+  /* With a ticket: no score for this place of the arm, nor for a later one. Else: no further score of these arms, of
+   * which there is at least one. */
+  bool used_up;
+  size_t arms;
+  const uint32_t *arm;
   bool has_ticket;
   uint8_t ticket[CV_TICKET_BYTES];
 };
@@ -41,6 +47,8 @@ struct cv_terms {
   uint64_t epsilon_micro;
   uint32_t tokens_per_worker;
   uint32_t arms;
+  bool pairs;        /* each assignment names an opponent */
+  uint32_t lease_ms; /* time to answer an assignment; 0: not told */
 };
 
 struct cv_assign {
@@ -56,6 +64,7 @@ struct cv_assign {
   uint64_t round; /* position of the token in the campaign, as planned, from 0 */
   /* How many rounds ago another arm was asked for, 1 = in the round before; 0: in none of CV_MEMORY_MAX rounds. */
   uint32_t switched;
+  uint32_t opponent; /* 1 + the arm that the one asked is compared with; 0: none */
 };
 
 struct cv_crowd_ack {

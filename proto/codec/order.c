@@ -31,6 +31,38 @@ struct made {
   Crowdveil__Order__Progress progress; /* of the message that has one */
 };
 
+/* What hinders the campaign: arms without data, and reasons of workers that declined it. */
+static enum cv_err put_hindrances(const struct cv_progress *from, struct cv_arena *scratch,
+                                  Crowdveil__Order__Progress *ret) {
+  Crowdveil__Order__UsedUp *used_up;
+  Crowdveil__Order__Declined *declined;
+  if (!CV_CODEC_ROWS(scratch, from->used_ups, used_up, ret->used_up) ||
+      !CV_CODEC_ROWS(scratch, from->declineds, declined, ret->declined)) {
+    return CV_ERR_LIMIT;
+  }
+  ret->n_used_up = from->used_ups;
+  ret->used_up_arms = from->used_up_arms;
+  for (uint32_t i = 0; i < from->used_ups; i++) {
+    used_up[i] = (Crowdveil__Order__UsedUp)CROWDVEIL__ORDER__USED_UP__INIT;
+    used_up[i].arm = from->used_up[i].arm;
+    used_up[i].tokens = from->used_up[i].tokens;
+    used_up[i].wanted = from->used_up[i].wanted;
+    ret->used_up[i] = &used_up[i];
+  }
+  ret->n_declined = from->declineds;
+  ret->declined_all = from->declined_all;
+  for (uint32_t i = 0; i < from->declineds; i++) {
+    declined[i] = (Crowdveil__Order__Declined)CROWDVEIL__ORDER__DECLINED__INIT;
+    declined[i].why = cv_codec_put_text(from->declined[i].why, CV_DECLINED_BYTES, scratch);
+    declined[i].connections = from->declined[i].connections;
+    if (declined[i].why == NULL) {
+      return CV_ERR_LIMIT;
+    }
+    ret->declined[i] = &declined[i];
+  }
+  return CV_OK;
+}
+
 static enum cv_err put_progress(const struct cv_progress *from, struct cv_arena *scratch,
                                 Crowdveil__Order__Progress *ret) {
   *ret = (Crowdveil__Order__Progress)CROWDVEIL__ORDER__PROGRESS__INIT;
@@ -52,7 +84,7 @@ static enum cv_err put_progress(const struct cv_progress *from, struct cv_arena 
   ret->paid_micro = from->paid_micro;
   ret->budget_micro = from->budget_micro;
   ret->waits_for = cv_codec_put_text(from->waits_for, CV_NAME_BYTES, scratch);
-  return ret->name == NULL || ret->waits_for == NULL ? CV_ERR_LIMIT : CV_OK;
+  return ret->name == NULL || ret->waits_for == NULL ? CV_ERR_LIMIT : put_hindrances(from, scratch, ret);
 }
 
 static enum cv_err put_gold(const struct cv_gold *from, struct cv_arena *scratch, Crowdveil__Order__Gold **ret) {
@@ -311,10 +343,33 @@ enum cv_err cv_order_encode(const struct cv_order_frame *frame, struct cv_arena 
   struct made made = {.envelope = CROWDVEIL__ORDER__ENVELOPE__INIT};
   CV_TRY(cv_codec_put_greetings(&frame->hello, frame->goodbye, scratch, &made.envelope.hello, &made.envelope.goodbye));
   CV_TRY(put_kind(frame, scratch, &made));
-  return cv_codec_pack(&made.envelope.base, out);
+  return cv_codec_pack(&made.envelope.base, CV_LARGE_FRAME_BYTES, out);
 }
 
 /* Decoding. */
+
+static enum cv_err take_hindrances(const Crowdveil__Order__Progress *in, struct cv_progress *ret) {
+  if (in->n_used_up > CV_USED_UP_SHOWN || in->n_used_up > in->used_up_arms || in->used_up_arms > in->arms ||
+      in->n_declined > CV_DECLINED_SHOWN) {
+    return CV_ERR_FORMAT;
+  }
+  ret->used_up_arms = in->used_up_arms;
+  ret->used_ups = (uint32_t)in->n_used_up;
+  for (uint32_t i = 0; i < ret->used_ups; i++) {
+    const Crowdveil__Order__UsedUp *from = in->used_up[i];
+    if (from->arm >= in->arms || from->tokens > from->wanted) {
+      return CV_ERR_FORMAT;
+    }
+    ret->used_up[i] = (struct cv_used_up){.arm = from->arm, .tokens = from->tokens, .wanted = from->wanted};
+  }
+  ret->declined_all = in->declined_all;
+  ret->declineds = (uint32_t)in->n_declined;
+  for (uint32_t i = 0; i < ret->declineds; i++) {
+    ret->declined[i].connections = in->declined[i]->connections;
+    CV_TRY(cv_codec_take_text(in->declined[i]->why, ret->declined[i].why, CV_DECLINED_BYTES));
+  }
+  return CV_OK;
+}
 
 static enum cv_err take_progress(const Crowdveil__Order__Progress *in, struct cv_progress *ret) {
   if (in == NULL || !cv_codec_end_fits(in->end) || in->arms > CV_ARMS_MAX || in->classes > CV_ARMS_MAX ||
@@ -338,6 +393,7 @@ static enum cv_err take_progress(const Crowdveil__Order__Progress *in, struct cv
                               .paid_micro = in->paid_micro,
                               .budget_micro = in->budget_micro};
   CV_TRY(cv_progress_counts_fit(ret) ? CV_OK : CV_ERR_FORMAT);
+  CV_TRY(take_hindrances(in, ret));
   CV_TRY(cv_codec_take_text(in->waits_for, ret->waits_for, sizeof(ret->waits_for)));
   return cv_codec_take_text(in->name, ret->name, sizeof(ret->name));
 }
@@ -577,7 +633,7 @@ static enum cv_err take_kind(const Crowdveil__Order__Envelope *in, struct cv_are
 
 enum cv_err cv_order_decode(const void *bytes, size_t n, struct cv_arena *arena, struct cv_order_frame *ret) {
   ProtobufCMessage *message;
-  CV_TRY(cv_codec_unpack(&crowdveil__order__envelope__descriptor, bytes, n, arena, &message));
+  CV_TRY(cv_codec_unpack(&crowdveil__order__envelope__descriptor, bytes, n, CV_LARGE_FRAME_BYTES, arena, &message));
   const Crowdveil__Order__Envelope *in = (const Crowdveil__Order__Envelope *)message;
   struct cv_order_frame frame = {0};
   CV_TRY(cv_codec_take_greetings(in->hello, in->goodbye, &frame.hello, &frame.goodbye));
@@ -603,7 +659,7 @@ static void goodbye(const char *why, const char *program, void *ret_frame) {
 }
 
 const struct cv_wire CV_ORDER_WIRE = {.frame_bytes = sizeof(struct cv_order_frame),
-                                      .arena_bytes = CV_ARENA_BYTES,
+                                      .arena_bytes = CV_LARGE_ARENA_BYTES,
                                       .decode = decode,
                                       .encode = encode,
                                       .goodbye = goodbye};

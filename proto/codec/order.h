@@ -30,6 +30,20 @@ enum cv_order_kind {
   CV_ORDER_STANDINGS,
 };
 
+enum { CV_USED_UP_SHOWN = 8, CV_DECLINED_SHOWN = 4, CV_DECLINED_BYTES = 96 };
+
+/* An arm whose data are used up: the tokens that it gave, of those that the plans wanted of it. */
+struct cv_used_up {
+  uint32_t arm;
+  uint64_t tokens, wanted;
+};
+
+/* A reason why workers declined a campaign, cleaned and cut, and how many connections gave it. */
+struct cv_declined {
+  char why[CV_DECLINED_BYTES];
+  uint32_t connections;
+};
+
 struct cv_progress {
   uint64_t campaign;
   char name[CV_NAME_BYTES];
@@ -42,6 +56,10 @@ struct cv_progress {
   bool thirdparty_connected;
   uint64_t paid_micro, budget_micro; /* recruitment only */
   char waits_for[CV_NAME_BYTES]; /* the third-party that opened the campaign, if another one is connected; else empty */
+  uint32_t used_up_arms, used_ups; /* all arms without data; those listed, the first */
+  struct cv_used_up used_up[CV_USED_UP_SHOWN];
+  uint32_t declined_all, declineds; /* connections that declined; the reasons listed, the commonest first */
+  struct cv_declined declined[CV_DECLINED_SHOWN];
 };
 
 /* Whether no more arms are decided or parked than there are. */

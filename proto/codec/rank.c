@@ -239,7 +239,7 @@ enum cv_err cv_rank_encode(const struct cv_rank_frame *frame, struct cv_arena *s
   CV_TRY(put_acks(frame, scratch, &to));
   CV_TRY(put_plans(frame, scratch, &to));
   CV_TRY(put_results(frame, scratch, &to));
-  return cv_codec_pack(&to.base, out);
+  return cv_codec_pack(&to.base, CV_LARGE_FRAME_BYTES, out);
 }
 
 /* Decoding. */
@@ -454,7 +454,7 @@ static bool is_empty(const struct cv_rank_frame *frame) {
 
 enum cv_err cv_rank_decode(const void *bytes, size_t n, struct cv_arena *arena, struct cv_rank_frame *ret) {
   ProtobufCMessage *message;
-  CV_TRY(cv_codec_unpack(&crowdveil__rank__envelope__descriptor, bytes, n, arena, &message));
+  CV_TRY(cv_codec_unpack(&crowdveil__rank__envelope__descriptor, bytes, n, CV_LARGE_FRAME_BYTES, arena, &message));
   const Crowdveil__Rank__Envelope *in = (const Crowdveil__Rank__Envelope *)message;
   struct cv_rank_frame frame = {0};
   CV_TRY(cv_codec_take_greetings(in->hello, in->goodbye, &frame.hello, &frame.goodbye));
@@ -492,7 +492,7 @@ static void goodbye(const char *why, const char *program, void *ret_frame) {
 }
 
 const struct cv_wire CV_RANK_WIRE = {.frame_bytes = sizeof(struct cv_rank_frame),
-                                     .arena_bytes = CV_ARENA_BYTES,
+                                     .arena_bytes = CV_LARGE_ARENA_BYTES,
                                      .decode = decode,
                                      .encode = encode,
                                      .goodbye = goodbye};

@@ -151,12 +151,12 @@ class Book:
 
     def _take_accepted(self) -> None:
         self.accepted = self.plan.number
-        self.plans_hash = chain_plan(self.plans_hash, self.plan.number, self._pairs())
+        self.plans_hash = chain_plan(self.plans_hash, self.plan.number, self._wants())
         self.due.discard("plan")
         self.changed = True
 
-    def _pairs(self) -> list[tuple[int, int]]:
-        return [(want.arm, want.tokens) for want in self.plan.wants]
+    def _wants(self) -> list[tuple[int, ...]]:
+        return [(want.arm, want.tokens, want.opponent) for want in self.plan.wants]
 
     def _set_plan(self, plan: Plan, recorded: bool) -> None:
         self.plan, self.left = plan, {want.arm for want in plan.wants}
@@ -234,7 +234,7 @@ class Book:
         if "plan" in self.due and not self.end and self.accepted >= self.expected_plans:
             message = envelope.plans.add(campaign=self.campaign, number=self.plan.number)
             for want in self.plan.wants:
-                message.wants.add(arm=want.arm, tokens=want.tokens)
+                message.wants.add(**{name: value for name, value in vars(want).items() if value or name != "opponent"})
             self._standings(message)
         if "result" in self.due:
             self._standings(envelope.results.add(campaign=self.campaign, reason=self.end))

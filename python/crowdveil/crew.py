@@ -205,8 +205,8 @@ class Crew:
     def _assign(self, message: Any) -> list[Question]:
         terms, worker, arms = self.campaigns.get(message.campaign), message.worker, tuple(message.arms)
         if terms is None or worker not in self.waiting:
-            raise ProtocolError(f"an assignment of campaign {message.campaign} for worker {worker}, without terms or for "
-                                "a worker that is not waiting for one")
+            raise ProtocolError(f"an assignment of campaign {message.campaign} for worker {worker}, without terms or "
+                                "for a worker that is not waiting for one")
         self.waiting.discard(worker)
         if terms.law is None or terms.done:
             self._move_on(worker)

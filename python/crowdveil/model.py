@@ -74,7 +74,11 @@ class Choice:
 
 
 def _choice(given: Union[Choice, str, tuple[str, Mapping[str, Union[float, str]]]]) -> Choice:
-    return given if isinstance(given, Choice) else Choice(given) if isinstance(given, str) else Choice(*given)
+    if isinstance(given, tuple) and len(given) == 2:
+        return Choice(*given)
+    if isinstance(given, (str, Choice)):
+        return Choice(given) if isinstance(given, str) else given
+    raise Error(f"{given!r} is no algorithm; expected a name, or (name, {{parameter: value}})")
 
 
 @dataclass(frozen=True)
@@ -180,9 +184,10 @@ class Release:
 
 @dataclass(frozen=True)
 class Want:
-    """What a plan asks for: so many tokens of an arm."""
+    """What a plan asks for: so many tokens of an arm; in comparisons with `opponent`, which is 1 + an arm (0: any)."""
     arm: int
     tokens: int
+    opponent: int = 0
 
 
 @dataclass(frozen=True)
@@ -212,7 +217,7 @@ class Plan:
 
     @classmethod
     def of(cls, message: Any) -> Plan:
-        return cls(message.number, tuple(Want(want.arm, want.tokens) for want in message.wants))
+        return cls(message.number, tuple(taken(Want, want) for want in message.wants))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any, Optional, Union
 from .errors import Lost, ProtocolError, Refused
 from .model import Accepted, Export, Gold, Progress, Result, Spec, Standing, Statement, Status
 from .schema import schema
-from .wire import Closing, Connection, Tls, check_hello, decode, hello, lost, opened
+from .wire import LARGE_FRAME_LIMIT, Closing, Connection, Tls, check_hello, decode, hello, lost, opened
 
 
 class Requester(Closing):
@@ -21,7 +21,8 @@ class Requester(Closing):
     def __init__(self, address: str, tls: Tls, broker_name: Optional[str] = None, timeout: float = 30) -> None:
         self.address, self.greeted = address, False
         try:
-            self.connection = Connection(address, opened(tls), timeout=timeout, name=broker_name)
+            self.connection = Connection(address, opened(tls), timeout=timeout, name=broker_name,
+                                         limit=LARGE_FRAME_LIMIT)
             self.connection.send(hello("order").SerializeToString())
         except OSError as error:
             raise lost(address, error) from error

@@ -31,9 +31,10 @@ CREATE TABLE decision (broker TEXT, campaign INTEGER, plan INTEGER, release INTE
 
 def open_database(path: Union[str, Path], tables: str, version: int) -> sqlite3.Connection:
     """A database for this process alone, readable by its user alone; Error if it cannot be used."""
-    made = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600) if not os.path.exists(path) else None
-    if made is not None:
-        os.close(made)
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        raise Error(f"{path}: {error.strerror}; expected a file that this user can write") from None
     db = sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False)
     try:
         db.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -73,7 +74,10 @@ class Store:
     """The database `thirdparty.db` of a state folder, which only its user can read."""
 
     def __init__(self, folder: Union[str, Path]) -> None:
-        Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise Error(f"{folder}: {error.strerror}; expected a folder for the database") from None
         self.path = Path(folder) / "thirdparty.db"
         self.db = open_database(self.path, TABLES, VERSION)
 
@@ -92,7 +96,7 @@ class Store:
                     (*key, each.number, each.plan, each.arm, each.tokens, each.noisy_sum, each.SerializeToString())
                     for each in fresh.releases])
                 self.db.executemany("INSERT OR REPLACE INTO plan VALUES (?, ?, ?, ?)", [
-                    (*key, plan.number, json.dumps([[want.arm, want.tokens] for want in plan.wants]))
+                    (*key, plan.number, json.dumps([[want.arm, want.tokens, want.opponent] for want in plan.wants]))
                     for plan in fresh.plans])
                 self.db.executemany("INSERT INTO decision VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", [
                     (*key, plan, release, each.arm, each.rank_class, each.tokens, each.mean, each.radius)

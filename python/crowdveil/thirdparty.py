@@ -18,7 +18,8 @@ from .model import Plan, Spec
 from .policy import Policy
 from .schema import schema
 from .store import Store
-from .wire import FRAME_S, Splitter, Tls, check_hello, check_peer, decode, frame, hello, host_and_port, opened
+from .wire import (FRAME_S, LARGE_FRAME_LIMIT, Splitter, Tls, check_hello, check_peer, decode, frame, hello,
+                   host_and_port, opened)
 
 log = logging.getLogger("crowdveil.thirdparty")
 CAMPAIGNS_MAX = 256  # open at a time, of one broker
@@ -29,7 +30,7 @@ class _Peer:
     """One connection of a broker."""
 
     def __init__(self, name: str, writer: asyncio.StreamWriter) -> None:
-        self.name, self.writer, self.splitter, self.greeted = name, writer, Splitter(), False
+        self.name, self.writer, self.splitter, self.greeted = name, writer, Splitter(LARGE_FRAME_LIMIT), False
         self.refused: list[tuple[int, str]] = []
 
     def send(self, envelope: Any) -> None:

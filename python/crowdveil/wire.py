@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 import struct
+import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,12 +17,15 @@ from .errors import Error, Lost, ProtocolError
 from .schema import schema
 
 FRAME_LIMIT = 256 * 1024
+LARGE_FRAME_LIMIT = FRAME_LIMIT + 131_072 * 300  # with requesters and third-parties: an element of each arm
 FRAME_S = 30  # a peer's first frame, and the rest of a frame that has begun, must arrive within this time
 ALPN = "crowdveil/1"
 VERSION = 2
 GRID = 1 << 20  # a score of 1
 MICRO = 1_000_000
 Self = TypeVar("Self", bound="Closing")
+# protobuf warns of such bytes and stops at them; decode() sees that it has stopped
+warnings.filterwarnings("ignore", "Unexpected end-group tag", RuntimeWarning)
 
 
 def grid(score: float) -> int:
@@ -60,10 +64,13 @@ class Splitter:
 
 def decode(name: str, payload: bytes) -> Any:
     """The envelope of this schema; ProtocolError if the bytes are none, or have no field that is known."""
+    envelope = schema(name).Envelope()
     try:
-        envelope = schema(name).Envelope.FromString(payload)
+        whole = envelope.MergeFromString(payload) == len(payload)
     except DecodeError:
-        raise ProtocolError(f"a frame that is no envelope of {name}.proto") from None
+        whole = False
+    if not whole:
+        raise ProtocolError(f"a frame that is no envelope of {name}.proto")
     if not envelope.ListFields():
         raise ProtocolError(f"an envelope of {name}.proto without any known field")
     return envelope
@@ -187,14 +194,14 @@ class Connection(Closing):
     """One TLS connection to a party of the given role; raises the exceptions of ssl if the handshake fails."""
 
     def __init__(self, address: str, tls: ssl.SSLContext, role: str = "broker", timeout: float = 20,
-                 name: Optional[str] = None) -> None:
+                 name: Optional[str] = None, limit: int = FRAME_LIMIT) -> None:
         raw = socket.create_connection(host_and_port(address), timeout=timeout)
         try:
             self.sock = tls.wrap_socket(raw)
         except BaseException:
             raw.close()
             raise
-        self.splitter, self.queue = Splitter(), list[bytes]()
+        self.splitter, self.queue = Splitter(limit), list[bytes]()
         self.peer = identity(self.sock)
         try:
             check_peer(self.sock, role, None if name is None else frozenset([name]))

@@ -3,7 +3,6 @@
 """A Bayesian ranker: a third-party that orders items by the posterior of their mean score."""
 import argparse
 import logging
-import sys
 from statistics import NormalDist
 
 from crowdveil import Error, Policy, Standing, ThirdParty, Tls
@@ -55,7 +54,7 @@ def main():
     try:
         ThirdParty([Bayes], args.listen, Tls(*args.tls), args.state, [args.broker]).run()
     except Error as error:
-        sys.exit(f"bayes: {error}")
+        parser.exit(2, f"bayes: {error}\n")
 
 
 if __name__ == "__main__":

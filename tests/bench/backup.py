@@ -45,7 +45,8 @@ class Prober(threading.Thread):
         self.waits, self.ends = [], False
 
     def run(self):
-        from client.worker import GRID, Session, work
+        from client.worker import Session, work
+        from crowdveil.wire import GRID
         with Session(self.address, self.files.ca, self.files.cert, self.files.key, timeout=60) as session:
             for worker in range(5_000_001, 6_000_001):
                 began = time.monotonic()

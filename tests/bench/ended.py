@@ -113,7 +113,8 @@ def main():
     submits = whole("ended.py", "SUBMITS", 2, 1000000, least=0)
     build = Path(sys.argv[3] if len(sys.argv) > 3 else ROOT / "build")
     os.environ["CROWDVEIL_BUILD"] = str(build)
-    from client.requester import Refused, spec
+    from client.requester import spec
+    from crowdveil import Refused
     from harness.deployment import Deployment
     from harness.pki import Pki
     limits = {"submits": submits} if submits > 0 else {}

@@ -22,7 +22,8 @@ sys.path.insert(0, str(ROOT / "tests/e2e"))
 
 import test_hostile as hostile  # noqa: E402
 from client.requester import Requester  # noqa: E402
-from client.wire import context, slow_connection  # noqa: E402
+from client.wire import slow_connection  # noqa: E402
+from crowdveil.wire import context  # noqa: E402
 from harness import daemon  # noqa: E402
 from harness.pki import Pki  # noqa: E402
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[2] / "python")]
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from harness import told  # noqa: E402
 from harness.campaign import CLASSES, Run, outcome  # noqa: E402

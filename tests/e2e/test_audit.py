@@ -8,7 +8,8 @@ import threading
 
 import pytest
 
-from client.requester import Refused, spec
+from client.requester import spec
+from crowdveil import Refused
 from harness import machine
 from harness.commands import crowdveil
 from harness.daemon import wait_until

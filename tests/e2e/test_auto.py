@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from client.requester import Refused, end_name, spec
+from client.requester import end_name, spec
+from crowdveil import Refused
 from harness.commands import as_requester, crowdveil
 from harness.daemon import ROOT
 from harness.lab import lab

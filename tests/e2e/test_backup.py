@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from client.requester import spec
-from client.worker import GRID, Session, work
+from client.worker import Session, work
+from crowdveil.wire import GRID
 from harness import admin
 from harness.commands import crowdveil
 from harness.daemon import PROGRAMS, Daemon, wait_until, write_config

@@ -9,7 +9,8 @@ import subprocess
 import pytest
 
 from client.requester import end_name
-from client.worker import GRID, Session, work
+from client.worker import Session, work
+from crowdveil.wire import GRID
 from harness.before import content, put, put_all, said
 from harness.commands import crowdveil
 from harness.daemon import BUILD, PROGRAMS, ROOT, write_config

@@ -3,7 +3,8 @@
 import pytest
 
 from client.requester import classes, end_name, spec
-from client.worker import Session, grid, work
+from client.worker import Session, work
+from crowdveil.wire import grid
 from harness.truth import csv_means, true_classes
 
 pytestmark = pytest.mark.usefixtures("worker_program")

@@ -10,7 +10,8 @@ import types
 import pytest
 
 from client.broker import Dialer, FakeBroker
-from client.requester import Refused, spec
+from client.requester import spec
+from crowdveil import Refused
 from harness.admin import metric
 from harness.daemon import wait_until
 

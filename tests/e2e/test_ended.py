@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from client.requester import Refused, end_name, spec
+from client.requester import end_name, spec
+from crowdveil import Refused
 from harness.commands import as_requester, crowdveil
 
 MIB, ARMS, CAMPAIGNS = 1 << 20, 4096, 40

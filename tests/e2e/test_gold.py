@@ -6,8 +6,10 @@ import random
 
 import pytest
 
-from client.requester import Refused, end_name, gold, spec
-from client.worker import GRID, Session, work
+from client.requester import end_name, gold, spec
+from client.worker import Session, work
+from crowdveil import Refused
+from crowdveil.wire import GRID
 from harness.admin import metric
 from harness.commands import crowdveil
 from harness.daemon import ROOT

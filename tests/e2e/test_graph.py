@@ -8,7 +8,8 @@ import time
 import pytest
 
 from client.requester import end_name, spec
-from client.worker import GRID, Session, work
+from client.worker import Session, work
+from crowdveil.wire import GRID
 from conftest import ROOT
 from harness.commands import as_requester, crowdveil
 

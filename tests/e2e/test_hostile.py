@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from client.requester import Requester, spec
-from client.wire import context, slow_connection
+from client.wire import slow_connection
 from client.worker import Session
+from crowdveil.wire import context
 from harness.admin import metrics
 from harness.daemon import wait_until
 from harness.deployment import Deployment

@@ -5,12 +5,13 @@ import os
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 
 import pytest
 
 from client.requester import classes, end_name, spec
-from client.wire import Connection, context
+from crowdveil.wire import Connection, context
 from harness.commands import crowdveil
 from harness.daemon import BUILD, PROGRAMS, ROOT, Daemon
 from harness.pki import Files
@@ -185,18 +186,43 @@ def test_alpha_0_ranks_fully(tmp_path):
     assert rows == [(str(place), name) for place, name in enumerate(names, 1)]
 
 
-def test_alpha_0_names_those_that_tie_at_the_token_limit(tmp_path):
+def test_alpha_0_names_those_that_tie(tmp_path):
     path = tmp_path / "tie.yaml"
     text = (ROOT / "deploy/campaigns/full-ranking.yaml").read_text()
     path.write_text(text.replace("Mill, mean: 0.33", "Mill, mean: 0.51").replace("tokens: 1000000", "tokens: 40000"))
     done = crowdveil("up", path, "--json", cwd=tmp_path)
     assert done.returncode == 0, "a tie is no failure" + done.stderr
     result = json.loads(done.stdout)
-    assert result["classes"] == [["Roma"], ["Golden Wok"], ["Corner Grill"]]
-    assert set(result["undecided"]) == {"Blue Fish", "Old Mill", "Station Buffet"}, "the pair, and the items after it"
+    assert result["classes"] == [["Roma"], ["Golden Wok"], ["Corner Grill"], [], ["Station Buffet"]]
+    assert set(result["undecided"]) == {"Blue Fish", "Old Mill"}
+    assert {(item["class"], item["class_last"], item["held"]) for item in result["parked"]} == {(4, 5, "boundary")}
+    assert [item["name"] for item in result["best_effort"]] in (["Blue Fish", "Old Mill"], ["Old Mill", "Blue Fish"])
+    assert 0 < result["best_effort"][0]["swapped"] <= 0.5 and result["best_effort"][1]["swapped"] is None
+    assert result["accuracy"] == 1 and result["ended"] == "complete"
     assert result["truth"][3:] == [["Blue Fish", "Old Mill"], ["Station Buffet"]] or \
         result["truth"][3:] == [["Old Mill", "Blue Fish"], ["Station Buffet"]]
-    assert "ended       token limit, 3 of 6 items undecided\n" in done.stderr
+    assert done.stderr.count("4 of 6 items decided, 2 on a boundary\n") == 2, "first of all, and at the end"
+
+
+def test_the_ladder_of_the_readme_completes(tmp_path):
+    path = tmp_path / "ladder.yaml"
+    text = (ROOT / "deploy/campaigns/first.yaml").read_text()
+    ladder = re.search(r"`(items: \{ladder: .*?\})`", (ROOT / "README.md").read_text())[1]
+    path.write_text(re.sub(r"^items:\n(?: .*\n)+", ladder + "\n", text, flags=re.M))
+    done = crowdveil("up", path, "--json", "--state", tmp_path / "state", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["ended"] == "complete" and result["decided"] == 7 and result["tokens"] < 1_000_000
+    assert [(item["name"], item["class"], item["class_last"], item["held"]) for item in result["parked"]] == \
+        [("item 3", 1, 2, "boundary"), ("item 6", 2, 3, "boundary"), ("item 9", 3, 4, "boundary")]
+    assert max(result["item_tokens"].values()) < 400_000, "no item eats the half of the limit"
+    [database] = (tmp_path / "state").rglob("thirdparty.db")
+    again = crowdveil("replay", database)
+    assert again.returncode == 0, again.stdout + again.stderr
+    with sqlite3.connect(database) as connection:
+        asked = "SELECT arm, class, last_class, held FROM ranking WHERE held IS NOT NULL ORDER BY arm"
+        parked = connection.execute(asked)
+        assert parked.fetchall() == [(2, 1, 2, "boundary"), (5, 2, 3, "boundary"), (8, 3, 4, "boundary")]
 
 
 # the most that each may spend, in micro-epsilon; with two guarantees the smaller one

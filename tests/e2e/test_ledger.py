@@ -9,7 +9,8 @@ import sqlite3
 
 import pytest
 
-from client.requester import Refused, end_name, spec
+from client.requester import end_name, spec
+from crowdveil import Refused
 from harness.commands import as_requester, crowdveil
 
 pytestmark = pytest.mark.usefixtures("worker_program")

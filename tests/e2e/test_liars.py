@@ -9,10 +9,10 @@ import time
 import pytest
 
 from client.requester import Requester, end_name, spec
-from client.schema import schema
 from client.thirdparty import Honest, Thirdparty
-from client.wire import VERSION
 from client.worker import Session
+from crowdveil.schema import schema
+from crowdveil.wire import VERSION
 from harness.admin import metric
 from harness.daemon import wait_until
 from harness.deployment import Deployment

@@ -9,8 +9,8 @@ import pytest
 
 from client.broker import FakeBroker
 from client.requester import Requester, end_name, spec
-from client.schema import schema
-from client.wire import Connection, context
+from crowdveil.schema import schema
+from crowdveil.wire import Connection, context
 from harness.commands import as_requester, crowdveil
 from harness.daemon import PROGRAMS
 

@@ -8,9 +8,8 @@ import pytest
 
 from crowdveil import Accept, End, Gateway, Requester, Spec, Worker
 from harness.campaign import NOISE
-from harness.daemon import ROOT
+from harness.daemon import PYTHON, ROOT
 
-PYTHON = "/usr/bin/python3"
 MEANS = [.2, .8, .5, .81, .35]
 
 

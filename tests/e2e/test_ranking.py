@@ -5,7 +5,8 @@ import random
 import pytest
 
 from client.requester import classes, end_name, spec
-from client.worker import GRID, Session, work
+from client.worker import Session, work
+from crowdveil.wire import GRID
 
 pytestmark = pytest.mark.quick
 

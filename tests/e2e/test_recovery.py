@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from client.requester import Refused, end_name, spec
-from client.worker import GRID, Session, work
+from client.requester import end_name, spec
+from client.worker import Session, work
+from crowdveil import Refused
+from crowdveil.wire import GRID
 from harness.commands import crowdveil
 from harness.daemon import PROGRAMS, Daemon, write_config
 from harness.deployment import merged

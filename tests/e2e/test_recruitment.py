@@ -6,9 +6,11 @@ import signal
 
 import pytest
 
-from client.requester import Refused, end_name, spec
+from client.requester import end_name, spec
 from client.thirdparty import Honest, Thirdparty
-from client.worker import Session, grid
+from client.worker import Session
+from crowdveil import Refused
+from crowdveil.wire import grid
 from harness.commands import as_requester, crowdveil
 from harness.daemon import ROOT, wait_until
 from harness.standstill import step

@@ -10,9 +10,9 @@ import struct
 import pytest
 
 from client.requester import spec
-from client.schema import schema
-from client.wire import VERSION, Connection, context
-from client.worker import GRID, Session
+from client.worker import Session
+from crowdveil.schema import schema
+from crowdveil.wire import GRID, VERSION, Connection, context
 from harness.pki import Pki
 
 HONEST, HOSTILE = "gateway/1-1000", "gateway/2001-3000"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from client.wire import Connection, context
+from crowdveil.wire import Connection, context
 from harness import machine
 from harness.admin import metrics
 from harness.campaign import GATEWAYS, Run

@@ -11,7 +11,8 @@ import threading
 import pytest
 
 from client.requester import spec
-from client.worker import GRID, Session, work
+from client.worker import Session, work
+from crowdveil.wire import GRID
 from harness.admin import get, post
 from harness.before import put_all, said
 from harness.campaign import Run

@@ -10,9 +10,9 @@ import struct
 import pytest
 
 from client.requester import end_name, gold, spec
-from client.worker import GRID, Session, work
-from client.wire import frame
-from client.schema import schema
+from client.worker import Session, work
+from crowdveil.schema import schema
+from crowdveil.wire import GRID, frame
 from harness import machine
 from harness.admin import get
 from harness.commands import as_requester, crowdveil

@@ -45,7 +45,7 @@ static void check_epochs(struct cv_broker_campaign *campaign) {
     const struct cv_arm *arm = &campaign->arm[i];
     CV_REQUIRE(arm->plan == 0 ? arm->want == 0 : arm->filled < arm->want && arm->plan <= campaign->plans);
     CV_REQUIRE(arm->plan == 0 || arm->mechanism->drawn);
-    CV_REQUIRE(cv_chunks_count(&campaign->places, cv_epoch_place_bit(i, arm->first), arm->want) == arm->filled);
+    CV_REQUIRE(cv_chunks_count(&campaign->places, cv_place_bit(arm, 0), arm->want) == arm->filled);
     tokens += arm->first + arm->filled;
     reserved += arm->want - arm->filled;
     free_places += cv_arm_free_places(arm);

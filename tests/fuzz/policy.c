@@ -15,6 +15,7 @@ static void check_wants(const struct cv_policy *policy, const struct cv_policy_s
   uint64_t tokens = 0;
   for (size_t i = 0; i < step->wants; i++) {
     CV_REQUIRE(step->want[i].arm < ARMS && !(exhausted >> step->want[i].arm & 1));
+    CV_REQUIRE(cv_want_opponent_fits(&step->want[i], true, ARMS));
     CV_REQUIRE(step->want[i].tokens > 0 || policy->class->kind == CV_POLICY_GRAPH);
     tokens += step->want[i].tokens;
   }
@@ -73,7 +74,7 @@ static void try_on(const struct cv_policy_class *class, const uint8_t *bytes, si
                          .arms = ARMS,
                          .epsilon_micro = 250000,
                          .tokens_per_worker = 1,
-                         .tokens = 1 << 30,
+                         .tokens = 1 << 14, /* few: arms are parked */
                          .thirdparty_trusted = true};
   if (class->kind == CV_POLICY_RECRUITMENT) {
     spec.cost_micro = costs;
@@ -92,10 +93,14 @@ static void try_on(const struct cv_policy_class *class, const uint8_t *bytes, si
       CV_REQUIRE(cv_params_set_number(&spec.policy.params, rule->key, rule->whole ? 1000 : 0.1) == CV_OK);
     }
   }
+  CV_REQUIRE(cv_policy_refresh(&spec.policy) == CV_OK);
   CV_REQUIRE(cv_policy_check(&spec.policy, &bad, NULL) == CV_OK);
   if (!fits(&spec)) {
     spec.edges = 0; /* policies that use no graph */
     spec.edge = NULL;
+  }
+  if (!fits(&spec)) {
+    spec.pairs = true; /* policies that compare */
   }
   if (!fits(&spec)) {
     return; /* a policy that needs the true means */

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes the binary seeds of the corpora from real encodings: fuzz-seeds FOLDER makes FOLDER/HARNESS/seed-NAME. */
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <zlib.h>
+#include <zstd.h>
 
 #include "broker/archive.h"
 #include "broker/recover.h"
@@ -110,6 +113,12 @@ static void crowd(void) {
   CV_REQUIRE(cv_crowd_encode(&up, &arena, &a) == CV_OK && cv_crowd_encode(&down, &arena, &b) == CV_OK);
   save("crowd", "up", &a);
   save("crowd", "down", &b);
+  terms.pairs = true;
+  assign.opponent = 2;
+  struct cv_crowd_frame pairs = {.campaigns = 1, .campaign = &terms, .assigns = 1, .assign = &assign};
+  struct cv_buf c = {0};
+  CV_REQUIRE(cv_crowd_encode(&pairs, &arena, &c) == CV_OK);
+  save("crowd", "pairs", &c);
 }
 
 static void rank(void) {
@@ -252,6 +261,18 @@ static void policy_state(struct cv_buf *out) {
   cv_policy_free(policy);
 }
 
+/* A campaign of pairs whose plan names opponents. */
+static void rank_of_pairs(void) {
+  static struct cv_want named[] = {{0, 100, 2}, {3, 100, 2}};
+  struct cv_rank_open open = {.spec = make_spec(), .position = {.campaign = 1}};
+  struct cv_rank_plan record = {.campaign = 1, .plan = {.number = 1, .wants = 2, .want = named}};
+  struct cv_rank_frame frame = {.opens = 1, .open = &open, .recorded = 1, .record = &record};
+  struct cv_buf out = {0};
+  open.spec.pairs = true;
+  CV_REQUIRE(cv_rank_encode(&frame, &arena, &out) == CV_OK);
+  save("rank", "pairs", &out);
+}
+
 /* The state of a bandit's or a recruitment's policy after a first round of all arms. */
 static void state_after_a_round(const char *name) {
   static uint64_t costs[] = {1000000, 2000000, 500000, 1000000};
@@ -264,11 +285,15 @@ static void state_after_a_round(const char *name) {
   struct cv_policy *policy;
   struct cv_buf out = {0};
   (void)snprintf(spec.policy.name, sizeof(spec.policy.name), "%s", name);
+  spec.pairs = cv_policy_find(name)->duels;
   if (cv_policy_find(name)->kind == CV_POLICY_RECRUITMENT) {
     spec.cost_micro = costs;
     spec.budget_micro = UINT64_C(1) << 40;
   }
   CV_REQUIRE(cv_policy_check(&spec.policy, &bad, NULL) == CV_OK && cv_policy_new(&spec, 9, &policy) == CV_OK);
+  struct cv_policy_step step = {0};
+  CV_REQUIRE(!spec.pairs || cv_policy_step(policy, 1, &step) == CV_OK); /* it names opponents before any release */
+  cv_policy_step_fini(&step);
   for (uint32_t arm = 0; arm < spec.arms; arm++) {
     const struct cv_release first = {.number = arm + 1, .plan = 1, .arm = arm, .tokens = 1, .noisy_sum = arm << 18};
     cv_policy_apply(policy, &first);
@@ -489,6 +514,56 @@ static void result_files(void) {
   }
 }
 
+/* A packed file of two lines, and a cut one. */
+static void packed_files(void) {
+  static const char rows[] = "item,score\nroma,4\nroma,5\ncasa,1\n";
+  uint8_t bytes[256];
+  struct cv_buf whole = {0}, cut = {0}, zstd = {0};
+  z_stream stream = {0};
+  union {
+    const char *text;
+    Bytef *bytes;
+  } in = {.text = rows};
+  CV_REQUIRE(deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK);
+  stream.next_in = in.bytes;
+  stream.avail_in = sizeof(rows) - 1;
+  stream.next_out = bytes;
+  stream.avail_out = sizeof(bytes);
+  CV_REQUIRE(deflate(&stream, Z_FINISH) == Z_STREAM_END);
+  cv_buf_put_u8(&whole, 0);
+  cv_buf_put(&whole, bytes, stream.total_out);
+  cv_buf_put_u8(&cut, 0);
+  cv_buf_put(&cut, bytes, stream.total_out - 9);
+  CV_REQUIRE(deflateEnd(&stream) == Z_OK);
+  size_t n = ZSTD_compress(bytes, sizeof(bytes), rows, sizeof(rows) - 1, 3);
+  CV_REQUIRE(!ZSTD_isError(n));
+  cv_buf_put_u8(&zstd, 1);
+  cv_buf_put(&zstd, bytes, n);
+  save("packed", "gzip", &whole);
+  save("packed", "cut", &cut);
+  save("packed", "zstd", &zstd);
+}
+
+/* A database for the harness `query`, with the view that it asks for. */
+static void database(void) {
+  sqlite3 *db;
+  sqlite3_int64 n;
+  struct cv_buf out = {0};
+  CV_REQUIRE(sqlite3_open(":memory:", &db) == SQLITE_OK);
+  CV_REQUIRE(sqlite3_exec(db,
+                          "PRAGMA page_size = 512; CREATE TABLE rating (item TEXT, score REAL, who TEXT);"
+                          "INSERT INTO rating VALUES ('roma', 4, 'x'), ('casa', 1, 'y'), ('roma', NULL, 'y');"
+                          "CREATE VIEW good AS SELECT upper(item) AS item, score, who FROM rating;",
+                          NULL, NULL, NULL) == SQLITE_OK);
+  unsigned char *image = sqlite3_serialize(db, "main", &n, 0);
+  CV_REQUIRE(image != NULL);
+  cv_buf_put_u8(&out, 1 | 8);
+  cv_buf_put(&out, image, (size_t)n);
+  sqlite3_free(image);
+  CV_REQUIRE(sqlite3_close(db) == SQLITE_OK);
+  save("query", "database", &out);
+}
+
 int main(int argc, char **argv) {
   if (argc != 2) {
     (void)fprintf(stderr, "usage: fuzz-seeds FOLDER\n");
@@ -503,6 +578,7 @@ int main(int argc, char **argv) {
   policy_state(&out);
   save("policy", "one", &out);
   state_after_a_round("klucb-cf");
+  state_after_a_round("pair-sort");
   state_after_a_round("graph-ucb");
   state_after_a_round("best-arm");
   state_after_a_round("adap-tt");
@@ -512,12 +588,15 @@ int main(int argc, char **argv) {
   state_after_a_round("dpu");
   crowd();
   rank();
+  rank_of_pairs();
   order();
   mechanism();
   broker_rows();
   thirdparty_rows();
   export_file();
   result_files();
+  packed_files();
+  database();
   cv_arena_fini(&arena);
   return 0;
 }

@@ -14,7 +14,7 @@ if shutil.which("dpkg-buildpackage") is None or shutil.which("lintian") is None:
     pytest.skip("no dpkg-buildpackage or lintian; deploy/bootstrap package installs them", allow_module_level=True)
 
 PACKAGES = ("crowdveil", "crowdveil-broker", "crowdveil-thirdparty", "crowdveil-worker", "crowdveil-lab",
-            "crowdveil-doc")
+            "crowdveil-doc", "python3-crowdveil")
 DAEMONS = PACKAGES[1:4]
 
 
@@ -63,7 +63,7 @@ def test_lintian_finds_nothing_but_what_is_explained(debs):
 
 def test_each_package_has_its_program_and_what_belongs_to_it(built, contents):
     assert set(built) == set(PACKAGES)
-    for name in PACKAGES[:-1]:
+    for name in PACKAGES[:-2]:
         programs = {path for path in contents[name] if path.startswith("usr/bin/")}
         assert programs == {f"usr/bin/{name}"}
         section = 8 if name in DAEMONS else 1
@@ -78,6 +78,11 @@ def test_each_package_has_its_program_and_what_belongs_to_it(built, contents):
         assert not [path for path in contents[name] if path.startswith("etc/")]
     campaigns = {path.name for path in (ROOT / "deploy/campaigns").iterdir()}
     assert {f"usr/share/crowdveil/campaigns/{name}" for name in campaigns} <= contents["crowdveil"]
+    modules = {path.name for path in (ROOT / "python/crowdveil").glob("*.py")}
+    modules |= {"py.typed", "schema.bin", "version"}
+    package = "usr/lib/python3/dist-packages/crowdveil/"
+    assert {path.removeprefix(package) for path in contents["python3-crowdveil"] if path.startswith(package)} == modules
+    assert "usr/share/doc/python3-crowdveil/examples/bayes.py" in contents["python3-crowdveil"]
     pages = {path.name for path in (ROOT / "docs").glob("*.md")}
     assert {re.sub(r"\.gz$", "", path).rpartition("/")[2] for path in contents["crowdveil-doc"]} >= pages
 
@@ -146,7 +151,7 @@ def test_the_list_has_every_package_and_library(sbom, built):
         linked = {each["relatedSpdxElement"].removeprefix("SPDXRef-Package-") for each in sbom["relationships"]
                   if each["spdxElementId"] == named[name]["SPDXID"] and each["relationshipType"] == "DYNAMIC_LINK"}
         assert linked == libraries
-        assert libraries or name == "crowdveil-doc"
+        assert libraries or name in ("crowdveil-doc", "python3-crowdveil")
         for library in libraries:
             assert named[library]["externalRefs"][0]["referenceLocator"].startswith(f"pkg:deb/debian/{library}@")
     assert named["uthash-dev"]["licenseConcluded"] == "BSD-1-Clause"

@@ -18,7 +18,7 @@ from conftest import ROOT
 from machine import Machine, Notifications
 
 DAEMONS = ("crowdveil-broker", "crowdveil-thirdparty", "crowdveil-worker")
-PACKAGES = ("crowdveil", *DAEMONS, "crowdveil-lab", "crowdveil-doc")
+PACKAGES = ("crowdveil", *DAEMONS, "crowdveil-lab", "crowdveil-doc", "python3-crowdveil")
 CAMPAIGN = """campaign: installed
 items: {list: [{name: a, mean: 0.9}, {name: b, mean: 0.2}]}
 policy: {name: ppar, alpha: 0.2, tokens_per_round: 500}
@@ -87,9 +87,15 @@ def test_all_are_installed(machine, files, say):
     assert {name: machine.state(name) for name in PACKAGES} == {name: "installed" for name in PACKAGES}
     say(f"a clean Debian has {base_size} packages, and {len(machine.run('dpkg-query', '-W').stdout.splitlines())} with "
         "all of Crowdveil's")
-    for name in PACKAGES[:-1]:
+    for name in PACKAGES[:-2]:
         assert machine.run(name, "--version").stdout.startswith(f"{name} 0.")
         assert "not found" not in machine.run("ldd", f"/usr/bin/{name}").stdout
+
+
+def test_the_python_package_is_imported_and_its_example_runs(machine):
+    said = machine.run("python3", "-c", "import crowdveil as c; print(c.__version__, c.Spec('a', 2).message().arms)")
+    assert re.fullmatch(r"\d+\.\d+\.\d+ 2\n", said.stdout)
+    assert "--listen" in machine.run("python3", "/usr/share/doc/python3-crowdveil/examples/bayes.py", "--help").stdout
 
 
 def test_each_daemon_has_a_user_and_private_folders(machine):

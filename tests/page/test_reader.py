@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a reader of the page sees, against a server with campaigns of known numbers."""
+import copy
 import gzip
 import math
 import statistics
@@ -56,6 +57,22 @@ def test_the_last_step(browser, sites):
     assert tiles["Rounds"] == str(step["n"]) and tiles["Epsilon spent"] == "0.25"
     first = campaign["steps"][0]
     assert tiles["Tokens a second"] == f"{(step['tokens'] - first['tokens']) * 1000 / (step['t'] - first['t']):,.0f}"
+
+
+def test_parked_items_say_where_they_can_be(browser, sites):
+    campaign = copy.deepcopy(made.restaurants()[1])
+    last = campaign["steps"][-1]
+    rows = state_at(campaign, 10 ** 6)
+    arms = sorted(rows)[:2]
+    for arm, more in zip(arms, ([3, "boundary"], [4, "used up"])):
+        last["s"] = [row for row in last["s"] if row[0] != arm] + [[arm, 2, *rows[arm][2:6], *more]]
+    browser.open(sites(campaign).link)
+    groups = {row["arm"]: row["group"] for row in browser.rows()}
+    assert {groups[arm] for arm in arms} == {"Class 2 or below: nothing more is asked"}
+    notes = [browser.text(f'[data-arm="{arm}"] small') for arm in arms]
+    assert notes == ["class 2 or 3, on a boundary", "class 2 to 4, no more answers"]
+    figure, about = browser.tiles()["Settled"]
+    assert figure == "18 of 20" and about.endswith("2 parked")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -112,7 +112,7 @@ void truth_counted(struct truth *truth, const struct cv_crowd_frame *answers, si
 /* ---- the end ---- */
 
 /* Some person with rows of the arm could have been asked for more, within its rows and the terms. */
-static uint64_t find_idle(const struct truth *truth, uint32_t arm) {
+uint64_t truth_find_idle(const struct truth *truth, uint32_t arm) {
   const struct scenario *scenario = &truth->world->scenario;
   for (uint64_t worker = 1; worker <= (uint64_t)scenario->pools * scenario->pool_workers; worker++) {
     bool is_over = scenario->own_tokens > 0 && truth->left[worker] >= scenario->own_tokens;
@@ -132,7 +132,7 @@ void truth_check_idle(struct truth *truth, const struct campaign *campaign) {
   tally(TALLY_USED_UP);
   shows_plays(campaign->plan, campaign->plans, wanted);
   for (uint32_t arm = 0; arm < scenario->arms && scenario->peaceful; arm++) {
-    uint64_t worker = campaign->acknowledged[arm] < wanted[arm] ? find_idle(truth, arm) : 0;
+    uint64_t worker = campaign->acknowledged[arm] < wanted[arm] ? truth_find_idle(truth, arm) : 0;
     if (worker != 0) {
       world_fail(truth->world, "16: no worker came for arm %u, and worker %llu has a row of it", arm,
                  (unsigned long long)worker);

@@ -529,6 +529,20 @@ static void draw_lies(struct scenario *s) {
                 : (uint32_t)cv_rng_below(&rng.rng, cv_rng_below(&rng.rng, 4) == 0 ? 1000000 : 4);
 }
 
+/* One in four of the rankings that suit compares pairs, half of them by duels. From its own random stream. */
+static void draw_pairs(struct scenario *s) {
+  struct cv_rng_seeded rng;
+  cv_rng_seeded_init(&rng, s->seed, 93, 1, 0);
+  bool ranks = is(s->policy, "ppar") || is(s->policy, "ppar-kl");
+  bool bits = is(s->privatizer.name, "none") || s->applied.law.bits;
+  if (!ranks || !bits || s->persons || s->golds > 0 || s->arms < 2 || cv_rng_below(&rng.rng, 4) > 0) {
+    return;
+  }
+  s->pairs = true;
+  bool fresh = is(s->mechanism, "segments") || is(s->mechanism, "none") || is(s->mechanism, "per-item");
+  s->policy = fresh && cv_rng_below(&rng.rng, 2) == 0 ? "pair-sort" : s->policy;
+}
+
 /* One in six of the worlds that suit has gold items, and workers who give many tokens each. A place's value then
  * depends on its worker. From its own random stream. */
 static void draw_gold(struct scenario *s) {
@@ -612,6 +626,7 @@ void scenario_draw(uint64_t seed, bool calm, struct scenario *ret) {
   draw_ranking(&s);
   draw_lies(&s);
   draw_gold(&s);
+  draw_pairs(&s);
   *ret = s;
 }
 
@@ -638,7 +653,7 @@ void scenario_tell(const struct scenario *s, char *to, size_t n) {
   static const char *const ending[] = {"none", "cancel", "deadline", "idle"};
   int at = snprintf(
       to, n,
-      "%u requesters x %u campaigns, policy %s, %u arms, %u tokens a round of %llu, mechanism %s for %u, privatizer "
+      "%u requesters x %u campaigns, policy %s%s, %u arms, %u tokens a round of %llu, mechanism %s for %u, privatizer "
       "%s, radius %s, "
       "settled %s, %u lies, %u gold items, budget %.6f, %u edges, %u%% greed; %u gateways%s and %u liars of %u "
       "workers%s who give %u, "
@@ -647,11 +662,12 @@ void scenario_tell(const struct scenario *s, char *to, size_t n) {
       "ended by %s at "
       "%llu ms; %u "
       "faults of:",
-      s->requesters, s->campaigns, s->policy, s->arms, s->tokens_per_round, (unsigned long long)s->tokens, s->mechanism,
-      s->horizon, s->privatizer.name, s->radius, s->settled, s->lies, s->golds, (double)s->budget_micro / 1e6, s->edges,
-      s->greed, s->pools, s->picky ? " (one of them picky)" : "", s->liars, s->pool_workers,
-      s->persons ? " with rows" : "", s->own_tokens, s->pests, s->impostor ? ", an impostor" : "", s->rivals,
-      s->release_tokens, ending[s->ending], (unsigned long long)s->ending_ms, s->faults);
+      s->requesters, s->campaigns, s->policy, s->pairs ? " of pairs" : "", s->arms, s->tokens_per_round,
+      (unsigned long long)s->tokens, s->mechanism, s->horizon, s->privatizer.name, s->radius, s->settled, s->lies,
+      s->golds, (double)s->budget_micro / 1e6, s->edges, s->greed, s->pools, s->picky ? " (one of them picky)" : "",
+      s->liars, s->pool_workers, s->persons ? " with rows" : "", s->own_tokens, s->pests,
+      s->impostor ? ", an impostor" : "", s->rivals, s->release_tokens, ending[s->ending],
+      (unsigned long long)s->ending_ms, s->faults);
   for (int i = 0; i < FAULT_COUNT && at > 0 && (size_t)at < n; i++) {
     if (s->weight[i] > 0) {
       at += snprintf(to + at, n - (size_t)at, " %s,", fault[i]);
@@ -771,6 +787,7 @@ void scenario_spec(const struct scenario *s, struct cv_spec *ret) {
                          .epsilon_micro = s->epsilon_micro,
                          .tokens_per_worker = s->tokens_per_worker,
                          .thirdparty_trusted = is(s->mechanism, "none"),
+                         .pairs = s->pairs,
                          .tokens = s->tokens,
                          .deadline_ms = s->ending == ENDING_DEADLINE ? s->ending_ms : 0,
                          .idle_ms = s->ending == ENDING_IDLE ? s->ending_ms : 0};

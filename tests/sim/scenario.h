@@ -62,6 +62,7 @@ struct scenario {
   const char *scores; /* ppar-kl: what it is told of them, and the arms of a plan */
   uint32_t arms_per_plan;
   uint32_t lies; /* false tokens that a ranking is told to bear */
+  bool pairs;    /* tokens are comparisons: bits */
   /* Gold items, 0: none. The workers of the last honest gateway answer them wrong and are to be found. */
   uint32_t golds;
   struct cv_gold_item gold[SCENARIO_GOLDS];

@@ -123,6 +123,8 @@
   MUST(END_BUDGET, "campaigns ended: budget")                                      \
   MUST(END_RECOVERED, "campaigns ended: recovered")                                \
   MUST(END_FROZEN, "campaigns ended: frozen")                                      \
+  MUST(LASTS, "last releases of arms whose data are used up")                      \
+  MAY(END_USED_UP, "campaigns ended: data used up")                                \
   MUST(END_REFUSED, "campaigns ended: refused")
 
 #define TALLY_NAME(name, text) TALLY_##name,

@@ -123,12 +123,43 @@ static void tokens_before(const struct truth *truth, const struct campaign *camp
   }
 }
 
+/*
+ * The last release of an arm whose data are used up: it lacks tokens, has none or as many as the operator's smallest
+ * release, and in a peaceful world no person has a row left that it may give.
+ */
+static void check_last(struct truth *truth, const struct cv_broker_campaign *core, const struct cv_release *release,
+                       uint64_t most) {
+  const struct scenario *scenario = &truth->world->scenario;
+  uint64_t number = release->number;
+  tally(TALLY_LASTS);
+  if (!scenario->persons || release->tokens >= most ||
+      (release->tokens > 0 && release->tokens < core->privacy.least_tokens) || !cv_release_is_whole(release)) {
+    world_fail(truth->world, "17: release %llu of arm %u is its last one, with %llu of %llu tokens",
+               (unsigned long long)number, release->arm, (unsigned long long)release->tokens, (unsigned long long)most);
+  }
+  uint64_t worker = scenario->persons && scenario->peaceful ? truth_find_idle(truth, release->arm) : 0;
+  if (worker != 0) {
+    world_fail(truth->world, "17: release %llu of arm %u is its last one, and worker %llu has a row of it",
+               (unsigned long long)number, release->arm, (unsigned long long)worker);
+  }
+}
+
 /* The noise that was stored with the epoch and the scores of its places must add up to the release. */
 static void check_sum(struct truth *truth, const struct cv_broker_campaign *core, const struct campaign *campaign,
                       const struct cv_plan *plan, const struct cv_release *release, struct cv_mechanism *mechanism) {
   const struct scenario *scenario = &truth->world->scenario;
   uint64_t first[SCENARIO_ARMS], last, before, tokens = shows_tokens(scenario, plan, release->arm);
   tokens_before(truth, campaign, release->arm, &last, &before);
+  if (release->last) {
+    check_last(truth, core, release, before + tokens);
+    if (release->tokens == 0 || !scenario->peaceful) { /* else places may have values that were not stored */
+      return;
+    }
+    tokens = release->tokens >= before ? release->tokens - before : release->tokens;
+    if (cv_mechanism_cover(&core->privacy.law, mechanism->releases + 1) == CV_COVER_ITEM) {
+      tokens = release->tokens;
+    }
+  }
   shows_plays(campaign->plan, plan->number - 1, first);
   int64_t sum = cv_mechanism_release(mechanism, truth_sum(truth, campaign, plan, first, release->arm));
   uint64_t summed = mechanism_tokens(&core->privacy.law, mechanism->releases, last, tokens, before + tokens);
@@ -248,7 +279,7 @@ static void count_places(struct truth *truth, struct cv_broker_campaign *core, c
     uint32_t played = plan->want[i].arm;
     bool is_over = core->arm[played].plan != plan->number;
     for (uint32_t j = 0; shows_arm(&truth->world->scenario, played, index) && j < plan->want[i].tokens; j++) {
-      if (is_over || cv_chunks_bit(&core->places, cv_epoch_place_bit(played, first[played] + j))) {
+      if (is_over || cv_chunks_bit(&core->places, cv_place_bit(&core->arm[played], j))) {
         count.plays += played == index;
         count.seen++;
         count.sum += truth_value(truth, campaign, played, first[played] + j, index);
@@ -393,11 +424,24 @@ static void check_acknowledged(struct truth *truth, struct cv_broker *core) {
   }
 }
 
+static bool has_last(const struct campaign *campaign) {
+  size_t i = 0;
+  while (i < campaign->releases && !campaign->release[i].last) {
+    i++;
+  }
+  return i < campaign->releases;
+}
+
 /* The cost of the campaign's tokens to their workers. For an ended campaign it is known how many places of its last
  * plan were filled, but not which. */
 static void cost_of(struct truth *truth, const struct cv_arm *arms, uint64_t tokens, const struct campaign *campaign,
                     uint64_t *least, uint64_t *most) {
   uint64_t left = tokens, low = UINT64_MAX, high = 0, rest = 0;
+  if (has_last(campaign)) { /* not all places of its plans are filled; without a graph each costs the same */
+    *least += tokens * scenario_cost(&truth->world->scenario);
+    *most += tokens * scenario_cost(&truth->world->scenario);
+    return;
+  }
   for (size_t i = 0; i < campaign->plans; i++) {
     const struct cv_plan *plan = &campaign->plan[i];
     bool is_last = i + 1 == campaign->plans;
@@ -474,7 +518,8 @@ static void check_ledger(struct truth *truth, const struct cv_broker_campaign *c
   for (uint32_t i = 0; i < core->ledger.arms; i++) {
     uint64_t releases = 0, spent = core->ledger.arm[i].spent_micro;
     for (size_t j = 0; j < core->releases; j++) {
-      releases += core->release[j].arm == i;
+      bool is_empty = core->release[j].wanted > 0 && core->release[j].tokens == 0;
+      releases += core->release[j].arm == i && !is_empty; /* nothing leaves with an empty one */
     }
     uint64_t cost = cv_privacy_spent_micro(&core->privacy, releases);
     if (spent < cost || spent > core->ledger.limit_micro) {

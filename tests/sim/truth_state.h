@@ -103,6 +103,8 @@ void truth_gave_row(struct truth *truth, const struct cv_ticket *ticket, const s
 void truth_came(struct truth *truth, const struct cv_arrive *arrive);
 /* 16: a campaign has ended; if no person came for an arm, there was none that had to. */
 void truth_check_idle(struct truth *truth, const struct campaign *campaign);
+/* A person with a row of the arm that has not left, whom the terms allow to give it; 0: none. */
+uint64_t truth_find_idle(const struct truth *truth, uint32_t arm);
 /* The score for `arm` of a filled place of `played`; the sum of the scores of the arm that the plan shows, as in
  * shows_sum(). */
 int64_t truth_value(const struct truth *truth, const struct campaign *campaign, uint32_t played, uint64_t place,

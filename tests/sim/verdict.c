@@ -24,6 +24,7 @@ static void count_end(enum cv_end end, bool again) {
       [CV_END_CANCELLED] = TALLY_END_CANCELLED, [CV_END_LEDGER] = TALLY_END_LEDGER,
       [CV_END_FROZEN] = TALLY_END_FROZEN,       [CV_END_REFUSED] = TALLY_END_REFUSED,
       [CV_END_BUDGET] = TALLY_END_BUDGET,       [CV_END_RECOVERED] = TALLY_END_RECOVERED,
+      [CV_END_USED_UP] = TALLY_END_USED_UP,
   };
   if (!again && end != CV_END_NONE) {
     tally(which[end]);

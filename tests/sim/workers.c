@@ -37,6 +37,7 @@ static enum cv_err score(void *data, uint32_t item, const struct cv_moment *at, 
   const struct world *world = party->world;
   const struct scenario *scenario = &world->scenario;
   uint32_t arm = scenario_arm(scenario, item);
+  CV_REQUIRE(scenario->pairs == (at->opponent > 0) && at->opponent != arm + 1);
   bool errs = party->number + 1 == world->first_pool + scenario->pools && at->place % 3 < 2;
   *ret_score = arm < scenario->arms ? world_score(scenario, arm, at->place)
                : errs               ? CV_GRID - scenario->gold[arm - scenario->arms].answer
@@ -229,6 +230,7 @@ static bool start(struct party *party, struct cv_why *why) {
   bool is_picky = world->scenario.picky && party->number + 1 == world->first_pool + world->scenario.pools;
   self->work = (struct cv_work){.campaign = "sim",
                                 .arms = world->scenario.arms + world->scenario.golds,
+                                .pairs = world->scenario.pairs,
                                 .hires = world->scenario.budget_micro > 0,
                                 .score = score,
                                 .data = party};

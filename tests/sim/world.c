@@ -80,6 +80,9 @@ uint64_t party_mono_ms(const struct party *party) {
 int64_t world_score(const struct scenario *scenario, uint32_t arm, uint64_t place) {
   uint64_t bits = cv_mix64(cv_mix64(scenario->seed ^ UINT64_C(0x5eed)) + place * SCENARIO_ARMS + arm);
   double spread = (double)(bits >> 11) / 9007199254740992.0 - 0.5;
+  if (scenario->pairs) { /* whoever the opponent is */
+    return spread + 0.5 < scenario->mean[arm] ? CV_GRID : 0;
+  }
   return cv_grid_from(scenario->mean[arm] + 0.4 * spread);
 }
 

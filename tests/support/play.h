@@ -85,6 +85,7 @@ static inline void play_parameters(struct cv_spec *spec, const struct cv_policy_
       CV_REQUIRE(cv_params_set_text(&spec->policy.params, rule->key, rule->choices[(word - 1) % words]) == CV_OK);
     }
   }
+  CV_REQUIRE(cv_policy_refresh(&spec->policy) == CV_OK);
   CV_REQUIRE(cv_policy_check(&spec->policy, &bad, &why) == CV_OK);
 }
 
@@ -116,6 +117,10 @@ static inline bool play_init(struct play *play, const struct cv_policy_class *cl
   }
   play_name(&spec->policy, class->name);
   bool fits = cv_policy_fits_told(spec, NULL) == CV_OK;
+  if (!fits) { /* perhaps a policy for comparisons */
+    spec->pairs = true;
+    fits = cv_policy_fits_told(spec, NULL) == CV_OK;
+  }
   play->mean = play_array(arms, sizeof(*play->mean));
   play->tokens = play_array(arms, sizeof(*play->tokens));
   play->sum = play_array(arms, sizeof(*play->sum));
@@ -138,11 +143,19 @@ static inline struct cv_policy *play_policy(const struct play *play, uint64_t se
   return policy;
 }
 
+/* The mean of a want's tokens: against a named opponent, by the difference of the two means. */
+static inline double play_mean(const struct play *play, const struct cv_want *want) {
+  double mean = play->mean[want->arm];
+  return want->opponent == 0 ? mean : (1 + mean - play->mean[want->opponent - 1]) / 2;
+}
+
 /* The noisy sum of `tokens` more tokens of an arm, near their mean, with the mechanism's noise. */
-static inline struct cv_release play_release(struct play *play, uint64_t plan, uint32_t arm, uint64_t tokens) {
+static inline struct cv_release play_release(struct play *play, uint64_t plan, const struct cv_want *want,
+                                             uint64_t tokens) {
+  uint32_t arm = want->arm;
   bool is_exact = strcmp(play->spec.mechanism.name, "none") == 0;
   bool is_fresh = strcmp(play->spec.mechanism.name, "batch") == 0;
-  double n = (double)tokens, mean = play->mean[arm];
+  double n = (double)tokens, mean = play_mean(play, want);
   double sum = mean * n + sqrt(mean * (1 - mean) * n) * cv_rng_normal(&play->rng.rng);
   if (strcmp(play->spec.privatizer.name, "laplace") != 0) {
     sum = fmin(fmax(sum, 0), n);
@@ -172,7 +185,7 @@ static inline void play_plan(struct play *play, uint64_t plan, const struct cv_p
   }
   for (size_t i = 0; i < step->wants; i++) {
     uint32_t arm = step->want[i].arm;
-    ret[i] = play_release(play, plan, arm, cv_neighbours_shown(&play->graph, play->plays, arm));
+    ret[i] = play_release(play, plan, &step->want[i], cv_neighbours_shown(&play->graph, play->plays, arm));
   }
 }
 

@@ -11,6 +11,7 @@
 #define CV_POLICIES(ROW)                      \
   ROW(ppar, ppar)                             \
   ROW(ppar_kl, ppar_kl)                       \
+  ROW(pair_sort, pair_sort)                   \
   ROW(dpf, dpf)                               \
   ROW(dpu, dpu)                               \
   ROW(dpu_kl, dpu_kl)                         \

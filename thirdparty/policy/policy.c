@@ -25,6 +25,11 @@ enum cv_err cv_policy_step_reserve(struct cv_policy_step *step, size_t decisions
   return CV_ARRAY_ROOM(step->want, wants, step->wants_cap);
 }
 
+enum cv_err cv_policy_refresh(struct cv_choice *choice) {
+  const struct cv_policy_class *class = cv_policy_find(choice->name);
+  return class == NULL ? CV_OK : cv_params_refresh(&choice->params, class->rules, class->rule_count);
+}
+
 enum cv_err cv_policy_check(struct cv_choice *choice, const struct cv_param **ret_bad, struct cv_why *why) {
   const struct cv_policy_class *class = cv_policy_find(choice->name);
   if (class == NULL) {
@@ -84,6 +89,13 @@ void cv_policy_apply(struct cv_policy *policy, const struct cv_release *release)
 
 bool cv_policy_exhaust(struct cv_policy *policy, uint32_t arm) {
   return policy->class->exhaust != NULL && policy->class->exhaust(policy, arm);
+}
+
+bool cv_policy_take(struct cv_policy *policy, const struct cv_release *release) {
+  if (release->tokens > 0) {
+    cv_policy_apply(policy, release);
+  }
+  return !release->last || cv_policy_exhaust(policy, release->arm);
 }
 
 enum cv_err cv_policy_step(struct cv_policy *policy, uint64_t plan, struct cv_policy_step *step) {

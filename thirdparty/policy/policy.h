@@ -61,6 +61,7 @@ struct cv_policy_class {
   enum cv_policy_kind kind;
   /* Traits, for analyses that must not depend on a policy's name. */
   bool tells_noise; /* its standings say which part of the radius is there because of noise */
+  bool duels;       /* its standings' means are of duels with one opponent, not of scores */
   bool one_plan;    /* its first plan spends the budget: no decision depends on a release */
   /* Each plan follows from the last release of each arm only if parameter `last_key` is `last_word`; NULL: always. */
   const char *last_key, *last_word;
@@ -94,6 +95,9 @@ const struct cv_policy_class *cv_policy_at(size_t index);
 /* Writes the message about a name that is not a policy's; returns CV_ERR_NOT_FOUND. */
 enum cv_err cv_policy_unknown(const char *name, struct cv_why *why);
 
+/* Adds the defaults of a new campaign that differ from what a missing parameter means (cv_params_refresh()); before
+ * cv_policy_check(). Does nothing for an unknown policy. */
+CV_MUST_USE enum cv_err cv_policy_refresh(struct cv_choice *choice);
 /* Checks a choice against the policy's rules and fills in defaults; *ret_bad as in cv_params_check(). */
 CV_MUST_USE enum cv_err cv_policy_check(struct cv_choice *choice, const struct cv_param **ret_bad, struct cv_why *why);
 
@@ -120,6 +124,11 @@ void cv_policy_apply(struct cv_policy *policy, const struct cv_release *release)
  */
 CV_MUST_USE bool cv_policy_exhaust(struct cv_policy *policy, uint32_t arm);
 /*
+ * Takes in a release as a broker sends it: applies it unless it is empty, and exhausts its arm if it is the arm's last.
+ * False: the policy cannot go on; it makes no further step.
+ */
+CV_MUST_USE bool cv_policy_take(struct cv_policy *policy, const struct cv_release *release);
+/*
  * Decides with the applied releases and makes plan number `plan` (1 for the first, before any release). Clears `step`
  * first. CV_ERR_NOMEM leaves the policy unchanged.
  */
@@ -132,9 +141,9 @@ void cv_policy_count_lies(struct cv_policy *policy);
 /* What the class of an arm bears. All 0: the arm is undecided, or the policy does not rank, or lies are not counted. */
 struct cv_policy_lies cv_policy_lies(struct cv_policy *policy, uint32_t arm);
 /*
- * About how many further tokens decide an arm that is undecided or on a boundary, as parking.h estimates it (that is
- * with a gap one standard deviation clearer than it looks). NAN: not known, as of arms that are decided, used up, or wait
- * for their class; infinite: no number. Not part of the saved state.
+ * About how many further tokens decide an arm that is undecided or on a boundary, as parking.h estimates it: with a gap
+ * one standard deviation clearer than it looks. NAN: not known, as of arms that are decided, used up, or wait for their
+ * class; infinite: no number. Not part of the saved state.
  */
 double cv_policy_need(struct cv_policy *policy, uint32_t arm);
 /* Saves and loads the whole state; a loaded policy continues exactly like the saved one. CV_ERR_VERSION or

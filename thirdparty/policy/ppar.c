@@ -19,7 +19,7 @@
  *   settled  hold     pull the unsettled arms and the arm with the highest upper bound (printed, proof: the leader)
  *            pull     continue to pull all of S (paper)
  *   lies              false tokens that do not turn a class; default 0, above 0 only with radius sound
- *   boundary park     with radius sound: park arms that the token limit cannot decide (parking.h); the default
+ *   boundary park     with radius sound: park arms that the token limit cannot decide (parking.h); in new files
  *            feed     pull them until the limit
  *
  * Behind a privatizer with mean token offset + slope x (common/base/local.h) the mean token is converted back to x, and

@@ -14,7 +14,7 @@
  *   tokens_per_round  the fewest tokens of an arm that a plan asks for, so that no release sums fewer; default 20
  *   arms_per_plan     arms that a plan pulls; default 1, which needs the fewest tokens. More make fewer plans
  *   lies              false tokens that do not turn a class; default 0
- *   boundary  park    park arms that the token limit cannot decide (parking.h); the default
+ *   boundary  park    park arms that the token limit cannot decide (parking.h); in new campaign files
  *             feed    pull them until the limit
  *
  * An arm's interval is the intersection of those at all its releases, by three kinds of limits, each for both sides:

@@ -36,8 +36,7 @@ void cv_ranking_fini(struct cv_ranking *self) {
 const char *const cv_ranking_boundary_words[] = {"park", "feed", NULL};
 
 void cv_ranking_park_within(struct cv_ranking *self, const struct cv_spec *spec, double delta) {
-  const struct cv_param *boundary = cv_params_find(&spec->policy.params, "boundary");
-  self->parks = boundary != NULL && boundary->is_text && strcmp(boundary->text, "park") == 0;
+  self->parks = strcmp(cv_params_text(&spec->policy.params, "boundary"), "park") == 0;
   self->limit = spec->tokens;
   self->doubt = 1 / sqrt(2 * log(4 * (double)self->arms / delta));
 }

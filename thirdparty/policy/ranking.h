@@ -22,6 +22,18 @@
  *
  * A step costs O(K log K), however many classes it opens.
  *
+ * Parking. An arm of S can also be parked (parking.h): it leaves S undecided, no plan asks for it again, it does not
+ * enter S of a later class, and its standing is the range of the classes that it can be in. So it opens no class, and
+ * no arm is compared with it. What the classes then say, if all intervals hold at all times, whatever is parked when:
+ *
+ *   Let S_l be the arms that are neither settled nor parked in a class above l, without those that are used up in class
+ *   l. Arms settled in class l are within alpha of the best of S_l; arms removed from it are not. Arms that are parked
+ *   on the boundary of class l count for S_l. So as long as nothing is parked above a class, it is the true one.
+ *   An arm parked in class l is in one of its classes, in the ranking of what was left for class l and of any part of
+ *   that which holds the arm.
+ *
+ * docs/beyond.md proves it. By leader only arms whose tokens are used up are parked, without any such claim.
+ *
  * Lies. A worker can send any token that its privatizer allows. Take the true sums: as they would be if every worker
  * had told the truth. A false token moves an end of an arm's interval by at most `give`, so an inequality between two
  * arms that holds by a margin also holds for the true sums unless margin/give tokens or more are false, with the larger
@@ -42,8 +54,8 @@
 
 #include "thirdparty/policy/policy.h"
 
-/* An arm. The policy sets `tokens`, `mean`, `radius`, `noisy_mean` and `next` at each release, and for the count of lies
- * also `give` and `share`. */
+/* An arm. The policy sets `tokens`, `mean`, `radius`, `noisy_mean` and `next` at each release, and for the count of
+ * lies also `give` and `share`. */
 struct cv_ranked {
   uint64_t tokens; /* of the last release; 0: none yet */
   double mean, radius;
@@ -90,13 +102,13 @@ struct cv_ranking {
   double *low;
 };
 
-/* The parameter of both ranking policies: whether arms on a boundary are parked. Campaigns of older versions do not
- * have it, and do not park. */
+/* The parameter of both ranking policies: whether arms on a boundary are parked. A campaign without it is of an older
+ * version and goes on as it began; new campaign files park. */
 extern const char *const cv_ranking_boundary_words[];
-#define CV_BOUNDARY_RULE                                                                     \
-  {                                                                                          \
-    .key = "boundary", .choices = cv_ranking_boundary_words, .fallback_text = "park",        \
-    .help = "an item that the token limit cannot decide: park ends its pulls, feed does not" \
+#define CV_BOUNDARY_RULE                                                                                    \
+  {                                                                                                         \
+    .key = "boundary", .choices = cv_ranking_boundary_words, .fallback_text = "feed", .fresh_text = "park", \
+    .help = "an item that the token limit cannot decide: park ends its pulls, feed does not"                \
   }
 /* Sets what decides about parking, from a campaign whose error probability is `delta`. */
 void cv_ranking_park_within(struct cv_ranking *self, const struct cv_spec *spec, double delta);

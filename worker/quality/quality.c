@@ -13,6 +13,7 @@ static const struct cv_quality_model *const table[] = {CV_REWARD_LAWS(ADDRESS)};
 
 struct cv_quality {
   struct cv_adversary adversary;        /* if its class is set, only `arms` below is used */
+  struct cv_pairs pairs;                /* if it has arms: comparisons, whose tokens are bits of mean `item` */
   const struct cv_quality_model *model; /* NULL: a data set */
   uint32_t arms;
   uint64_t seed;
@@ -66,16 +67,20 @@ enum cv_err cv_quality_new(const struct cv_quality_model *model, const struct cv
 }
 
 /* Draws one key per arm, from place UINT64_MAX, which no token uses. */
+void cv_quality_reorder(struct cv_quality *quality, uint64_t seed) {
+  for (uint32_t arm = 0; arm < quality->arms && quality->key != NULL; arm++) {
+    struct cv_rng_seeded rng;
+    cv_rng_seeded_init(&rng, seed, CV_RNG_ROWS, arm, UINT64_MAX);
+    quality->key[arm] = cv_rng_u64(&rng.rng);
+  }
+}
+
 static enum cv_err make_keys(struct cv_quality *quality) {
   quality->key = calloc(quality->arms > 0 ? quality->arms : 1, sizeof(*quality->key));
   if (quality->key == NULL) {
     return CV_ERR_NOMEM;
   }
-  for (uint32_t arm = 0; arm < quality->arms; arm++) {
-    struct cv_rng_seeded rng;
-    cv_rng_seeded_init(&rng, quality->seed, CV_RNG_ROWS, arm, UINT64_MAX);
-    quality->key[arm] = cv_rng_u64(&rng.rng);
-  }
+  cv_quality_reorder(quality, quality->seed);
   return CV_OK;
 }
 
@@ -117,6 +122,38 @@ enum cv_err cv_quality_new_adversary(const struct cv_adversary *adversary, struc
   return CV_OK;
 }
 
+const struct cv_rows *cv_quality_drawn_rows(const struct cv_quality *quality) {
+  return quality->rows.value != NULL && quality->key == NULL ? &quality->rows : NULL;
+}
+
+enum cv_err cv_quality_new_pairs(struct cv_pairs *pairs, uint64_t seed, struct cv_quality **ret, struct cv_why *why) {
+  struct cv_quality *quality = calloc(1, sizeof(*quality));
+  struct cv_quality_item *item = calloc(pairs->arms > 0 ? pairs->arms : 1, sizeof(*item));
+  if (quality == NULL || item == NULL || pairs->arms < 2 || pairs->arms > CV_PAIRS_ARMS_MAX) {
+    enum cv_err err = quality == NULL || item == NULL
+                          ? cv_fail(why, CV_ERR_NOMEM, "out of memory for %u items", pairs->arms)
+                          : cv_fail(why, CV_ERR_INVALID, "%u items are compared in pairs; expected 2 to %d",
+                                    pairs->arms, CV_PAIRS_ARMS_MAX);
+    cv_pairs_fini(pairs);
+    free(quality);
+    free(item);
+    return err;
+  }
+  /* Against a uniformly drawn opponent, a comparison is a bit whose mean is the Borda score. */
+  for (uint32_t arm = 0; arm < pairs->arms; arm++) {
+    item[arm].mean = cv_pairs_borda(pairs, arm);
+  }
+  *quality = (struct cv_quality){
+      .pairs = *pairs, .model = &cv_quality_bernoulli, .arms = pairs->arms, .seed = seed, .item = item};
+  *pairs = (struct cv_pairs){0};
+  *ret = quality;
+  return CV_OK;
+}
+
+const struct cv_pairs *cv_quality_pairs(const struct cv_quality *quality) {
+  return quality->pairs.arms == 0 ? NULL : &quality->pairs;
+}
+
 const struct cv_adversary *cv_quality_adversary(const struct cv_quality *quality) {
   return quality->adversary.class == NULL ? NULL : &quality->adversary;
 }
@@ -126,6 +163,7 @@ void cv_quality_free(struct cv_quality *quality) {
     return;
   }
   cv_rows_fini(&quality->rows);
+  cv_pairs_fini(&quality->pairs);
   free(quality->item);
   free(quality->key);
   free(quality);
@@ -159,6 +197,11 @@ static enum cv_err row_at(const struct cv_quality *quality, uint32_t arm, uint64
   return CV_OK;
 }
 
+static int64_t compare(const struct cv_quality *quality, uint32_t arm, uint32_t opponent, struct cv_rng *rng) {
+  CV_REQUIRE(opponent < quality->arms && opponent != arm);
+  return cv_rng_unit(rng) < cv_pairs_chance(&quality->pairs, arm, opponent) ? CV_GRID : 0;
+}
+
 enum cv_err cv_quality_score_at(const struct cv_quality *quality, uint32_t arm, const struct cv_moment *at,
                                 int64_t *ret_score) {
   CV_REQUIRE(arm < quality->arms);
@@ -172,6 +215,10 @@ enum cv_err cv_quality_score_at(const struct cv_quality *quality, uint32_t arm, 
   }
   struct cv_rng_seeded rng;
   cv_rng_seeded_init(&rng, quality->seed, CV_RNG_SCORE, arm, at->place);
+  if (quality->pairs.arms > 0 && at->opponent > 0) {
+    *ret_score = compare(quality, arm, at->opponent - 1, &rng.rng);
+    return CV_OK;
+  }
   *ret_score = cv_grid_from(quality->model->draw(&quality->item[arm], &rng.rng));
   return CV_OK;
 }

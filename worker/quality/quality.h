@@ -19,6 +19,7 @@
 #include "common/base/rng.h"
 #include "worker/quality/adversary.h"
 #include "worker/quality/moment.h"
+#include "worker/quality/pairs.h"
 #include "worker/quality/rows.h"
 
 /*
@@ -56,15 +57,24 @@ CV_MUST_USE enum cv_err cv_quality_new(const struct cv_quality_model *model, con
  */
 CV_MUST_USE enum cv_err cv_quality_new_rows(struct cv_rows *rows, bool replacement, uint64_t seed,
                                             struct cv_quality **ret, struct cv_why *why);
+/* Makes a source of comparisons: the score is 1 if the arm beats the opponent of the moment, else 0. Takes ownership of
+ * `pairs`, also on failure. */
+CV_MUST_USE enum cv_err cv_quality_new_pairs(struct cv_pairs *pairs, uint64_t seed, struct cv_quality **ret,
+                                             struct cv_why *why);
+/* The comparisons of such a source; NULL for any other. */
+const struct cv_pairs *cv_quality_pairs(const struct cv_quality *quality);
 /* Makes a source of an adversary's gains. */
 CV_MUST_USE enum cv_err cv_quality_new_adversary(const struct cv_adversary *adversary, struct cv_quality **ret,
                                                  struct cv_why *why);
 void cv_quality_free(struct cv_quality *quality);
+/* Gives the rows of a data set that are used once each the order of another seed; nothing for any other source. For an
+ * owner that shares the source with nobody. */
+void cv_quality_reorder(struct cv_quality *quality, uint64_t seed);
 
 /*
  * Sets the score of one token, in grid units, 0 .. CV_GRID; arm < arms. An adversary uses `round` and `switched`, every
- * other source uses `place`. CV_ERR_LIMIT without replacement if `place` is past the arm's last row: no row is used
- * twice, so the caller must stop.
+ * other source uses `place`. Of comparisons `opponent` may be 0: against one drawn uniformly. CV_ERR_LIMIT without
+ * replacement if `place` is past the arm's last row: no row is used twice, so the caller must stop.
  */
 CV_MUST_USE enum cv_err cv_quality_score_at(const struct cv_quality *quality, uint32_t arm, const struct cv_moment *at,
                                             int64_t *ret_score);
@@ -87,6 +97,9 @@ CV_MUST_USE enum cv_err cv_quality_row(const struct cv_quality *quality, uint32_
 const struct cv_quality_model *cv_quality_law(const struct cv_quality *quality, uint32_t arm,
                                               struct cv_quality_item *ret_item);
 bool cv_quality_draw(const struct cv_quality *quality, uint32_t arm, struct cv_rng *rng, int64_t *ret_score);
+
+/* The rows of a data set with replacement, whose scores are independent; NULL for any other source. */
+const struct cv_rows *cv_quality_drawn_rows(const struct cv_quality *quality);
 
 /* The adversary, or NULL. */
 const struct cv_adversary *cv_quality_adversary(const struct cv_quality *quality);

@@ -1,2 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A second implementation of the parties, written only from the .proto files and docs/protocol.md."""
+"""Parties as tests need them, on top of the package crowdveil: hostile ones, and ones that show every message."""
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "python"))

@@ -13,9 +13,9 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from client.schema import schema  # noqa: E402
-from client.wire import VERSION, Splitter, context, frame  # noqa: E402
 from client.worker import Session  # noqa: E402
+from crowdveil.schema import schema  # noqa: E402
+from crowdveil.wire import VERSION, Splitter, context, frame  # noqa: E402
 
 
 class Attack:

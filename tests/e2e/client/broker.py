@@ -4,9 +4,8 @@ import socket
 import ssl
 import threading
 
-from .schema import schema
-from .thirdparty import server_context
-from .wire import VERSION, Closing, Connection, Splitter, context, frame
+from crowdveil.schema import schema
+from crowdveil.wire import VERSION, Closing, Connection, Splitter, context, frame, server_context
 
 
 class FakeBroker:

@@ -1,40 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A third-party over rank.proto: honest unless a campaign's class makes it lie."""
-import hashlib
 import select
 import socket
-import ssl
-import struct
 import threading
 from contextlib import suppress
 
-from .schema import schema
-from .wire import ALPN, VERSION, FrameError, Splitter, frame
-
-NONE = bytes(32)
-
-
-def server_context(files):
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.minimum_version = ssl.TLSVersion.TLSv1_3
-    tls.verify_mode = ssl.CERT_REQUIRED
-    tls.load_verify_locations(files.ca)
-    tls.load_cert_chain(files.cert, files.key)
-    tls.set_alpn_protocols([ALPN])
-    return tls
-
-
-def chain_release(before, release):
-    record = struct.pack("<QQIQqI", release.number, release.plan, release.arm, release.tokens, release.noisy_sum,
-                         len(release.noise))
-    record += b"".join(struct.pack("<dI", group.scale, group.count) for group in release.noise)
-    return hashlib.sha256(before + record).digest()
-
-
-def chain_plan(before, number, wants):
-    record = struct.pack("<QI", number, len(wants)) + b"".join(struct.pack("<II", *want) for want in wants)
-    return hashlib.sha256(before + record).digest()
-
+from crowdveil import ProtocolError
+from crowdveil.chain import NONE, chain_plan, chain_release
+from crowdveil.schema import schema
+from crowdveil.wire import VERSION, Splitter, frame, server_context
 
 class Honest:
     """
@@ -133,7 +107,7 @@ class Thirdparty:
                 self.sock = self.tls.wrap_socket(raw, server_side=True)
                 self.connections += 1
                 self._talk()
-            except (OSError, FrameError, ConnectionError):
+            except (OSError, ProtocolError, ConnectionError):
                 pass
             except Exception as error:  # the broker sent a message that an honest third-party does not expect
                 self.failures.append(error)

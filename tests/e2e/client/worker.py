@@ -3,15 +3,9 @@
 answers."""
 from collections import Counter, deque
 
-from .schema import schema
-from .wire import VERSION, Closing, Connection, context
-
-GRID = 1 << 20
-
-
-def grid(score):
-    """The nearest grid point, as the protocol defines it."""
-    return int(min(max(score, 0.0), 1.0) * GRID + 0.5)
+from crowdveil import wire
+from crowdveil.schema import schema
+from crowdveil.wire import Closing, Connection, context
 
 
 class Session(Closing):
@@ -22,10 +16,7 @@ class Session(Closing):
         self.connection = Connection(address, context(ca, cert, key), timeout=timeout)
         self.inbox = deque()
         if hello:
-            envelope = self.pb.Envelope()
-            envelope.hello.version = VERSION
-            envelope.hello.program = "crowdveil-e2e"
-            self.send(envelope)
+            self.send(wire.hello("crowd"))
 
     def send(self, envelope):
         self.connection.send(envelope.SerializeToString())
@@ -40,9 +31,9 @@ class Session(Closing):
         envelope.tokens.add(ticket=ticket, values=values)
         self.send(envelope)
 
-    def decline(self, campaign, why, ticket=b""):
+    def decline(self, campaign, why, ticket=b"", used_up=False, arms=()):
         envelope = self.pb.Envelope()
-        envelope.declines.add(campaign=campaign, why=why, ticket=ticket)
+        envelope.declines.add(campaign=campaign, why=why, ticket=ticket, used_up=used_up, arms=arms)
         self.send(envelope)
 
     def next(self):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 BUILD = Path(os.environ.get("CROWDVEIL_BUILD", ROOT / "build")).resolve()
+PYTHON = "/usr/bin/python3"  # Debian's, which has the packages of deploy/packages
 PROGRAMS = {
     "broker": BUILD / "broker/crowdveil-broker",
     "thirdparty": BUILD / "thirdparty/crowdveil-thirdparty",

@@ -95,7 +95,7 @@ class Deployment:
 
     def requester_in_python(self, name="alice"):
         """The package's own requester, with dataclasses."""
-        return crowdveil.Requester(self.broker_for("requester"), self.pki.issue(f"requester/{name}"), "main", timeout=60)
+        return crowdveil.Requester(self.broker_for("requester"), self.pki.issue(f"requester/{name}"), "main", 60)
 
     def watch(self, files, campaign, address=None):
         """`crowdveil watch`, which ends with the campaign."""

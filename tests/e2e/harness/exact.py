@@ -6,7 +6,7 @@ import sqlite3
 
 from client.crowd import Crowd
 from client.requester import end_name
-from client.worker import GRID
+from crowdveil.wire import GRID
 from harness import crashes
 from harness.audit import audit
 from harness.campaign import GATEWAYS, Run

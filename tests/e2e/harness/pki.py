@@ -3,19 +3,12 @@
 import shutil
 import ssl
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
-from client.wire import Connection, context
+from crowdveil.wire import Connection, Tls, context
 
 
-@dataclass(frozen=True)
-class Files:
-    ca: str
-    cert: str
-    key: str
-    crl: str = None
-
+class Files(Tls):
     def config(self):
         names = {"ca": self.ca, "cert": self.cert, "key": self.key, "crl": self.crl}
         return {name: path for name, path in names.items() if path}

@@ -113,6 +113,30 @@ static void an_arena_is_bounded(void **state) {
   cv_arena_fini(NULL);
 }
 
+/* Beyond its first block an arena has memory only between a use and the next reset. */
+static void an_arena_grows_and_shrinks(void **state) {
+  struct cv_arena arena;
+  assert_int_equal(cv_arena_init(&arena, 5 * (size_t)CV_ARENA_BLOCK), CV_OK);
+  for (int round = 0; round < 2; round++) {
+    uint8_t *first = cv_arena_alloc(&arena, CV_ARENA_BLOCK),
+            *second = cv_arena_alloc(&arena, 2 * (size_t)CV_ARENA_BLOCK);
+    assert_true(first != NULL && second != NULL);
+    memset(first, 1, CV_ARENA_BLOCK);
+    memset(second, 2, 2 * (size_t)CV_ARENA_BLOCK);
+    assert_non_null(cv_arena_alloc(&arena, 1));
+    assert_null(cv_arena_alloc(&arena, 2 * (size_t)CV_ARENA_BLOCK));
+    assert_true(arena.blocks <= 5 * (size_t)CV_ARENA_BLOCK);
+    cv_arena_reset(&arena);
+    assert_int_equal(arena.blocks, CV_ARENA_BLOCK);
+  }
+  cv_arena_bound(&arena, 2 * (size_t)CV_ARENA_BLOCK);
+  assert_non_null(cv_arena_alloc(&arena, CV_ARENA_BLOCK));
+  assert_null(cv_arena_alloc(&arena, CV_ARENA_BLOCK + 16));
+  assert_non_null(cv_arena_alloc(&arena, CV_ARENA_BLOCK));
+  assert_null(cv_arena_alloc(&arena, 1));
+  cv_arena_fini(&arena);
+}
+
 static void a_line_is_cut(void **state) {
   struct cv_why why;
   char longest[2000];
@@ -230,6 +254,7 @@ int main(void) {
       cmocka_unit_test(a_length_beyond_the_end_is_refused),
       cmocka_unit_test(a_buffer_grows_and_latches),
       cmocka_unit_test(an_arena_is_bounded),
+      cmocka_unit_test(an_arena_grows_and_shrinks),
       cmocka_unit_test(a_line_is_cut),
       cmocka_unit_test(out_of_memory_is_final),
       cmocka_unit_test(a_line_is_clean),

@@ -85,6 +85,47 @@ static void every_field_is_stored(void **state) {
   cv_buf_fini(&bytes);
 }
 
+static struct cv_spec sample_of_pairs(void) {
+  struct cv_spec spec = sample();
+  spec.cost_micro = spec.worker = NULL;
+  spec.budget_micro = spec.edges = 0;
+  spec.edge = NULL;
+  spec.pairs = true;
+  return spec;
+}
+
+static void a_spec_of_pairs_is_stored(void **state) {
+  struct cv_spec spec = sample_of_pairs(), back;
+  struct cv_buf bytes = {0};
+  cv_spec_encode(&spec, &bytes);
+  struct cv_reader reader = cv_reader_over(bytes.data, bytes.len);
+  assert_int_equal(cv_spec_decode(&reader, &back), CV_OK);
+  assert_true(back.pairs);
+  assert_same_bytes(&spec, &back);
+  cv_spec_fini(&back);
+  cv_buf_fini(&bytes);
+}
+
+/* Pairs with anything else that gives a token another meaning. */
+static void pairs_go_with_nothing_else(void **state) {
+  struct cv_why why;
+  struct cv_spec spec = sample_of_pairs();
+  assert_int_equal(cv_spec_check(&spec, &why), CV_OK);
+  spec.edges = 2;
+  spec.edge = edges;
+  assert_int_equal(cv_spec_check(&spec, &why), CV_ERR_INVALID);
+  assert_non_null(strstr(why.text, "a campaign of pairs has a feedback graph; expected none"));
+  spec = sample_of_pairs();
+  spec.cost_micro = costs;
+  spec.budget_micro = 1;
+  assert_int_equal(cv_spec_check(&spec, &why), CV_ERR_INVALID);
+  assert_non_null(strstr(why.text, "a campaign of pairs hires workers; expected no costs"));
+  spec = sample_of_pairs();
+  spec.arms = 1;
+  assert_int_equal(cv_spec_check(&spec, &why), CV_ERR_INVALID);
+  assert_string_equal(why.text, "a campaign of pairs has 1 arm; expected at least 2");
+}
+
 static void a_cut_spec_is_refused(void **state) {
   struct cv_spec spec = sample();
   struct cv_buf bytes = {0};
@@ -283,6 +324,8 @@ static void names_are_printable(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_field_is_stored),
+      cmocka_unit_test(a_spec_of_pairs_is_stored),
+      cmocka_unit_test(pairs_go_with_nothing_else),
       cmocka_unit_test(a_cut_spec_is_refused),
       cmocka_unit_test(a_damaged_spec_stays_in_bounds),
       cmocka_unit_test(a_copy_is_its_own),

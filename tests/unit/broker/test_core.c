@@ -490,6 +490,67 @@ static void test_a_watcher_receives_the_standings_after_each_plan_on_request(voi
   world_end(&world);
 }
 
+/* The number of standings in the parts of the campaign's export. */
+static uint32_t standings_exported(struct world *world) {
+  uint32_t standings = 0;
+  bool store, last = false;
+  struct cv_broker_out out;
+  ask(world, &(struct cv_order_frame){.kind = CV_ORDER_EXPORT});
+  for (int i = 0; i < 10 && !last; i++) {
+    assert_int_equal(cv_broker_flush(world->core, world->now_ms, world->now_ms, &world->batch, &store), CV_OK);
+    cv_broker_stored(world->core);
+    while (cv_broker_next_out(world->core, &out)) {
+      const struct cv_order_frame *frame = out.schema == CV_SCHEMA_ORDER ? out.frame.order : NULL;
+      if (frame != NULL && frame->kind == CV_ORDER_PART) {
+        standings += frame->as.part.standings;
+        last = frame->as.part.last;
+      }
+    }
+  }
+  assert_true(last);
+  return standings;
+}
+
+/* From the standings of exact sums after two plans follows the sum of the second one. */
+static void test_an_export_of_a_running_campaign_tells_no_standings_of_exact_sums(void **state) {
+  struct world world;
+  world_make(&world);
+  submit(&world);
+  struct cv_broker_campaign *campaign = world.core->campaigns;
+  for (int i = 0; i < 100 && campaign->plans == 0; i++) {
+    (void)turn(&world, false);
+  }
+  campaign->has_standings = true; /* as after a plan with standings */
+  assert_int_equal(standings_exported(&world), ARMS);
+  campaign->privacy.is_exact = true;
+  assert_int_equal(standings_exported(&world), 0);
+  world_end(&world);
+}
+
+/* ---- status ---- */
+
+/* The clock may count from the start of the machine. */
+static void test_uptime_counts_from_the_start_of_the_broker(void **state) {
+  struct world world;
+  bool store, told = false;
+  struct cv_broker_out out;
+  world_make(&world);
+  world.now_ms = 90000;
+  stop(&world);
+  start(&world);
+  ask(&world, &(struct cv_order_frame){.kind = CV_ORDER_STATUS});
+  assert_int_equal(cv_broker_flush(world.core, world.now_ms, world.now_ms, &world.batch, &store), CV_OK);
+  cv_broker_stored(world.core);
+  while (cv_broker_next_out(world.core, &out)) {
+    if (out.schema == CV_SCHEMA_ORDER && out.frame.order->kind == CV_ORDER_STATUS_ANSWER) {
+      assert_int_equal(out.frame.order->as.status.uptime_ms, 0);
+      told = true;
+    }
+  }
+  assert_true(told);
+  world_end(&world);
+}
+
 /* ---- the ledger ---- */
 
 /* Epsilon for half a stream: the hybrid mechanism's fourth release needs the other half. */
@@ -718,6 +779,8 @@ int main(void) {
       cmocka_unit_test(test_a_campaign_that_waits_can_be_cancelled),
       cmocka_unit_test(test_a_watcher_receives_the_description_on_request),
       cmocka_unit_test(test_a_watcher_receives_the_standings_after_each_plan_on_request),
+      cmocka_unit_test(test_an_export_of_a_running_campaign_tells_no_standings_of_exact_sums),
+      cmocka_unit_test(test_uptime_counts_from_the_start_of_the_broker),
       cmocka_unit_test(test_a_statement_has_all_that_left_before_it),
       cmocka_unit_test(test_an_older_database_is_refused),
       cmocka_unit_test(test_a_client_key_is_for_one_campaign),

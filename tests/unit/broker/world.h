@@ -26,6 +26,10 @@
 #ifndef WORLD_HIRES
 #define WORLD_HIRES false
 #endif
+/* With WORLD_PAIRS tokens are comparisons, and every second plan names the opponents. */
+#ifndef WORLD_PAIRS
+#define WORLD_PAIRS false
+#endif
 #ifndef WORLD_PLANS
 #define WORLD_PLANS 5
 #define WORLD_TAU   40
@@ -52,7 +56,8 @@ static inline bool are_neighbours(uint32_t a, uint32_t b) {
 
 /* The value of a place: known to the test, in grid units. */
 static inline int64_t value_of(uint32_t arm, uint64_t place) {
-  return (int64_t)(cv_mix64(1 + arm + 1000 * place) % (CV_GRID + 1));
+  uint64_t drawn = cv_mix64(1 + arm + 1000 * place);
+  return WORLD_PAIRS ? (int64_t)(drawn % 2) * CV_GRID : (int64_t)(drawn % (CV_GRID + 1));
 }
 
 /* What a play of one arm at this place shows of another, or of itself. */
@@ -70,6 +75,7 @@ static inline uint32_t wants_of(uint64_t number, struct cv_want want[ARMS]) {
   };
   for (uint32_t i = 0; i < ARMS; i++) {
     want[i] = WORLD_GRAPH ? graph[number % 4][i] : (struct cv_want){.arm = i, .tokens = TAU};
+    want[i].opponent = WORLD_PAIRS && number % 2 == 0 ? 1 + (i + 1) % ARMS : 0;
   }
   return WORLD_GRAPH && number % 4 == 2 ? 2 : ARMS;
 }
@@ -132,6 +138,7 @@ struct world {
   struct thirdparty thirdparty;
   struct token unacked[QUEUE]; /* sent or to be sent, until acknowledged */
   size_t unacked_count;
+  uint32_t opponent[ARMS][PLANS * TAU]; /* of each place, as first assigned */
   uint64_t next_worker, now_ms, verdicts[5], commits;
   uint64_t worker_epsilon_micro, journal_bytes; /* the setting, from the next start on */
   uint64_t retention_ms;
@@ -194,6 +201,7 @@ static inline struct cv_spec spec_of_test(void) {
                          .tokens_per_worker = 2,
                          .tokens = (uint64_t)PLANS * ARMS * TAU,
                          .idle_ms = 60000,
+                         .pairs = WORLD_PAIRS,
                          .edges = WORLD_GRAPH ? CV_COUNT(edge_of_test) : 0,
                          .edge = WORLD_GRAPH ? edge_of_test : NULL};
   if (WORLD_HIRES) {
@@ -455,6 +463,23 @@ static inline void check_round(const struct cv_assign *assign) {
   assert_int_equal(assign->switched, round < TAU ? 0 : position + 1);
 }
 
+/* Without pairs there is none. A place has the same one each time, and the one that its plan names. */
+static inline void check_opponent(struct world *world, const struct cv_assign *assign) {
+  if (!WORLD_PAIRS) {
+    assert_int_equal(assign->opponent, 0);
+    return;
+  }
+  struct cv_want want[ARMS];
+  uint32_t arm = assign->arm.one, *known = &world->opponent[arm][assign->place];
+  (void)wants_of(assign->place / TAU + 1, want);
+  assert_int_equal(assign->arms, 1);
+  assert_in_range(assign->opponent, 1, ARMS);
+  assert_int_not_equal(assign->opponent, arm + 1);
+  assert_true(want[arm].opponent == 0 || want[arm].opponent == assign->opponent);
+  assert_true(*known == 0 || *known == assign->opponent);
+  *known = assign->opponent;
+}
+
 static inline void on_crowd(struct world *world, const struct cv_crowd_frame *frame) {
   for (size_t i = 0; i < frame->acks; i++) {
     on_ack(world, &frame->ack[i]);
@@ -463,6 +488,7 @@ static inline void on_crowd(struct world *world, const struct cv_crowd_frame *fr
     const struct cv_assign *assign = &frame->assign[i];
     struct token *token = &world->unacked[world->unacked_count++];
     check_round(assign);
+    check_opponent(world, assign);
     memcpy(token->ticket, assign->ticket, sizeof(token->ticket));
     token->values = assign->arms;
     uint32_t played = assign->arms == 1 ? assign->arm.one : assign->arm.many[0];

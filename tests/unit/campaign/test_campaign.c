@@ -401,6 +401,9 @@ static const struct {
      ":2:50: items.query with source csv; expected it with source sqlite alone"},
     {ITEMS, "items: {source: jsonl, path: a, item: b, score: c, delimiter: tab}",
      ":2:52: items.delimiter with source jsonl; expected it with source csv alone"},
+    {ITEMS, CSV "versus: d, top: 5}", ":2:62: items.top with items.versus; expected it for scores of single items"},
+    {ITEMS, "items: {source: jsonl, path: a, item: b, score: c, versus: d}",
+     ":2:17: items.source is jsonl; expected csv with items.versus"},
     {ITEMS, CSV "missing: drop}", ":2:59: items.missing is \"drop\"; expected refuse or skip"},
     {ITEMS, CSV "top: -1}", ":2:55: items.top is \"-1\"; expected a whole number from 0 to 131072"},
     {ITEMS, CSV "scale: [5, 1]}", ":2:57: items.scale is [5, 1]; " TWO},
@@ -411,7 +414,8 @@ static const struct {
     {ITEMS, CSV "scale: 5}", ":2:57: items.scale is \"5\"; " TWO},
     {ITEMS, CSV "delimiter: semicolon}", ":2:61: items.delimiter is \"semicolon\"; expected comma or tab"},
     {ITEMS, CSV "rewards: beta}",
-     ":2:50: unknown key \"rewards\" in items; expected source, path, item, score, delimiter, scale, replacement, "
+     ":2:50: unknown key \"rewards\" in items; expected source, path, item, versus, score, delimiter, scale, "
+     "replacement, "
      "worker, first_worker, query, missing, top or min_rows"},
     {ITEMS, "items: {synthetic: 20}", ":2:20: items.synthetic is \"20\"; expected a mapping of keys and values"},
     {ITEMS, "items: {synthetic: {}}", ":2:20: missing items.synthetic.count; expected a whole number from 1 to 131072"},
@@ -437,7 +441,10 @@ static const struct {
     {ITEMS, "items: {list: []}", ":2:15: items.list has 0 items; expected 1 to 131072"},
     {ITEMS, "items: {list: x}", ":2:15: items.list is \"x\"; expected a list of items"},
     {ITEMS, "items: {list: [x]}", ":2:16: an item is \"x\"; expected a mapping like {name: Roma, mean: 0.7}"},
-    {ITEMS, "items: {list: [{name: a}]}", ":2:16: missing items.list.mean; expected a number from 0 to 1"},
+    {ITEMS, "items: {list: [{name: a}, {name: b, mean: 1}]}",
+     ":2:27: item \"b\" has a mean, but the items before have none; expected means of all or none"},
+    {ITEMS, "items: {list: [{name: a, mean: 1}, {name: b}]}",
+     ":2:36: item \"b\" has no mean, but the items before have one; expected means of all or none"},
     {ITEMS, "items: {list: [{mean: 1}]}", ":2:16: missing items.list.name; expected a text"},
     {ITEMS, "items: {list: [{name: a, mean: 1.5}]}",
      ":2:32: items.list.mean is \"1.5\"; expected a number from 0 to 1"},
@@ -567,7 +574,7 @@ static void a_bad_campaign_is_one_clear_line(void **state) {
 /* The message lists every reward model of the table, or the similar one. */
 static void an_unknown_reward_model_is_reported_with_the_known_ones(void **state) {
 #define WORD(file, kind, word, ...) word,
-  static const char *const words[] = {CV_REWARD_LAWS(WORD)};
+  static const char *const words[] = {CV_REWARD_LAWS(WORD) CV_REWARDS_PAIRS_WORD};
   char message[512] = ":2:40: unknown reward model \"gauss\"; expected one of bernoulli";
   for (size_t i = 1; i < CV_COUNT(words); i++) {
     size_t used = strlen(message);

@@ -191,11 +191,11 @@ static inline void attack_with_empties(try_fn *try_bytes, uint32_t outer, uint32
 }
 
 /* A frame above the limit is refused unread. */
-static inline void attack_with_length(try_fn *try_bytes) {
+static inline void attack_with_length(try_fn *try_bytes, size_t limit) {
   struct cv_buf frame = {0};
-  uint8_t *zeros = calloc(1, CV_FRAME_BYTES);
+  uint8_t *zeros = calloc(1, limit);
   assert_non_null(zeros);
-  put_blob(&frame, 1000, zeros, CV_FRAME_BYTES);
+  put_blob(&frame, 1000, zeros, limit);
   assert_int_equal(try_exactly(try_bytes, frame.data, frame.len), CV_ERR_LIMIT);
   assert_int_equal(arena.used, 0);
   free(zeros);

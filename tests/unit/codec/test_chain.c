@@ -59,6 +59,14 @@ static void plans_chain(void **state) {
   assert_hash(&hash, "51bb54c149e0e64a8fa55de5d96bc2071f243476805ba038b9dc802416956eae");
 }
 
+static void opponents_count_where_there_are_any(void **state) {
+  struct cv_digest hash = {0};
+  struct cv_want want[] = {{.arm = 0, .tokens = 6000}, {.arm = 19, .tokens = 6000, .opponent = 5}};
+  const struct cv_plan plan = {.number = 1, .wants = 2, .want = want};
+  assert_int_equal(cv_chain_plan(&hash, &plan, cv_sha256), CV_OK);
+  assert_hash(&hash, "a730c46c5de5908c315fe0f76d43022ce849d9631b2ed2e60358f41cd9f62f58");
+}
+
 static void unused_groups_do_not_count(void **state) {
   struct cv_digest a = {0}, b = {0};
   struct cv_release release = {.number = 1, .noise = {.groups = 1, .group = {{.scale = 2, .count = 1}}}};
@@ -72,6 +80,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(releases_chain),
       cmocka_unit_test(plans_chain),
+      cmocka_unit_test(opponents_count_where_there_are_any),
       cmocka_unit_test(unused_groups_do_not_count),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,7 +56,8 @@ static const struct cv_crowd_frame *sample(void) {
                                      .requester = "alice",
                                      .epsilon_micro = 250000,
                                      .tokens_per_worker = 2,
-                                     .arms = 20};
+                                     .arms = 20,
+                                     .lease_ms = 300000};
   static struct cv_assign assign[2] = {
       {.campaign = 9,
        .worker = 300,
@@ -145,6 +146,7 @@ static void every_field_arrives(void **state) {
   assert_choices_equal(&out.campaign[0].mechanism, &in->campaign[0].mechanism);
   assert_int_equal(out.campaign[0].epsilon_micro, 250000);
   assert_int_equal(out.campaign[0].tokens_per_worker, 2);
+  assert_int_equal(out.campaign[0].lease_ms, 300000);
   assert_int_equal(out.campaign[0].arms, 20);
   assert_int_equal(out.assigns, 2);
   assert_assigns_equal(&out.assign[0], &in->assign[0]);
@@ -212,7 +214,8 @@ static void random_row(struct cv_rng *rng, struct cv_crowd_frame *frame, uint64_
   *terms = (struct cv_terms){.id = random_u64(rng),
                              .epsilon_micro = random_u64(rng),
                              .tokens_per_worker = random_u32(rng),
-                             .arms = (uint32_t)cv_rng_below(rng, CV_ARMS_MAX + 1)};
+                             .arms = (uint32_t)cv_rng_below(rng, CV_ARMS_MAX + 1),
+                             .lease_ms = random_u32(rng)};
   random_name(rng, terms->name, sizeof(terms->name));
   random_name(rng, terms->requester, sizeof(terms->requester));
   random_choice(rng, &terms->privatizer);
@@ -293,7 +296,7 @@ static void hostile_bytes_pass_no_bound(void **state) {
 }
 
 static void large_frames_stay_in_the_arena(void **state) {
-  attack_with_length(try_bytes);
+  attack_with_length(try_bytes, CV_FRAME_BYTES);
   for (uint32_t field = ARRIVES; field <= DONES; field++) {
     attack_with_empties(try_bytes, 0, field);
   }

@@ -445,7 +445,7 @@ static void hostile_bytes_pass_no_bound(void **state) {
 }
 
 static void large_frames_stay_in_the_arena(void **state) {
-  attack_with_length(try_bytes);
+  attack_with_length(try_bytes, CV_LARGE_FRAME_BYTES);
   attack_with_empties(try_bytes, PART, 5);
   attack_with_empties(try_bytes, PART, 6);
   attack_with_empties(try_bytes, PART, 7);

@@ -288,7 +288,7 @@ static void hostile_bytes_pass_no_bound(void **state) {
 }
 
 static void large_frames_stay_in_the_arena(void **state) {
-  attack_with_length(try_bytes);
+  attack_with_length(try_bytes, CV_LARGE_FRAME_BYTES);
   for (uint32_t field = OPENS; field <= RESULTS; field++) {
     attack_with_empties(try_bytes, 0, field);
   }
@@ -447,6 +447,79 @@ static void counts_are_in_range(void **state) {
   assert_int_equal(try_params(1, "key_that_is_too_long_for_its_field", 1), CV_ERR_FORMAT);
 }
 
+static enum cv_err try_name(const char *name) {
+  struct cv_buf spec = {0}, open = {0}, position = {0}, frame = {0};
+  static const uint8_t zeros[32] = {0};
+  put_number(&spec, 2, 1);
+  put_blob(&spec, 3, name, strlen(name));
+  put_blob(&position, 3, zeros, 32);
+  put_blob(&position, 5, zeros, 32);
+  put_message(&open, 1, &spec);
+  put_message(&open, 2, &position);
+  put_message(&frame, OPENS, &open);
+  return try_buf(&frame);
+}
+
+static void names_of_items_are_bounded(void **state) {
+  char name[CV_ITEM_BYTES + 1] = "";
+  memset(name, 'n', CV_ITEM_BYTES);
+  assert_int_equal(try_name(name), CV_ERR_FORMAT);
+  name[255] = '\0';
+  assert_int_equal(try_name(name), CV_OK);
+  memcpy(name + 253, "\xc3\xa9", 2);
+  assert_int_equal(try_name(name), CV_OK);
+  name[254] = '\0'; /* inside its last character */
+  assert_int_equal(try_name(name), CV_ERR_FORMAT);
+  assert_int_equal(try_name("\xff"), CV_ERR_FORMAT);
+  assert_int_equal(try_name("a\x1b[2Jb"), CV_ERR_FORMAT);
+}
+
+/* As many items as there may be, each with the longest name, a cost, and a place in a plan: it fits one frame, and what
+ * is decoded is what was encoded. */
+static void the_largest_campaign_fits_a_frame(void **state) {
+  static char text[CV_ITEM_BYTES];
+  memset(text, 'n', CV_ITEM_BYTES - 1);
+  const char **names = calloc(CV_ARMS_MAX, sizeof(*names));
+  uint64_t *cost = calloc(CV_ARMS_MAX, sizeof(*cost));
+  struct cv_want *want = calloc(CV_ARMS_MAX, sizeof(*want));
+  struct cv_standing *standing = calloc(CV_ARMS_MAX, sizeof(*standing));
+  assert_true(names != NULL && cost != NULL && want != NULL && standing != NULL);
+  for (uint32_t i = 0; i < CV_ARMS_MAX; i++) {
+    names[i] = text;
+    cost[i] = CV_COST_MAX_MICRO;
+    want[i] = (struct cv_want){.arm = i, .tokens = 1 << 24};
+    standing[i] = (struct cv_standing){.arm = i, .rank_class = i + 1, .tokens = UINT64_MAX, .mean = .1, .radius = .2};
+  }
+  struct cv_rank_open open = {.spec = {.name = "n", .arms = CV_ARMS_MAX, .names = names, .cost_micro = cost}};
+  struct cv_rank_plan plan[2] = {
+      {.plan = {.number = 1, .wants = CV_ARMS_MAX, .want = want}},
+      {.plan = {.number = 2, .wants = CV_ARMS_MAX, .want = want}},
+  };
+  struct cv_rank_frame opens = {.opens = 1, .open = &open, .recorded = 2, .record = plan}, out;
+  struct cv_arena large, scratch_large;
+  struct cv_buf bytes = {0};
+  assert_int_equal(cv_arena_init(&large, CV_LARGE_ARENA_BYTES), CV_OK);
+  assert_int_equal(cv_arena_init(&scratch_large, CV_LARGE_ARENA_BYTES), CV_OK);
+  assert_int_equal(cv_rank_encode(&opens, &scratch_large, &bytes), CV_OK);
+  assert_int_equal(cv_rank_decode(bytes.data, bytes.len, &large, &out), CV_OK);
+  assert_string_equal(out.open->spec.names[CV_ARMS_MAX - 1], text);
+  assert_int_equal(out.record[1].plan.want[CV_ARMS_MAX - 1].arm, CV_ARMS_MAX - 1);
+  cv_buf_clear(&bytes);
+  plan[0].standings = CV_ARMS_MAX;
+  plan[0].standing = standing;
+  struct cv_rank_frame plans = {.plans = 1, .plan = plan};
+  assert_int_equal(cv_rank_encode(&plans, &scratch_large, &bytes), CV_OK);
+  assert_int_equal(cv_rank_decode(bytes.data, bytes.len, &large, &out), CV_OK);
+  assert_int_equal(out.plan->standing[CV_ARMS_MAX - 1].rank_class, CV_ARMS_MAX);
+  cv_buf_fini(&bytes);
+  cv_arena_fini(&large);
+  cv_arena_fini(&scratch_large);
+  free(names);
+  free(cost);
+  free(want);
+  free(standing);
+}
+
 /* The broker checks a third-party's plan, campaign by campaign; an accepted plan has passed that check. */
 static void an_accepted_plan_names_an_arm_once(void **state) {
   struct cv_want want[] = {{.arm = 70, .tokens = 1}, {.arm = 6, .tokens = 2}, {.arm = 70, .tokens = 3}};
@@ -483,6 +556,8 @@ int main(void) {
       cmocka_unit_test(missing_parts_are_refused),
       cmocka_unit_test(numbers_are_in_range),
       cmocka_unit_test(counts_are_in_range),
+      cmocka_unit_test(names_of_items_are_bounded),
+      cmocka_unit_test(the_largest_campaign_fits_a_frame),
       cmocka_unit_test(an_accepted_plan_names_an_arm_once),
       cmocka_unit_test(an_empty_refusal_is_still_one),
   };

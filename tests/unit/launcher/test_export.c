@@ -199,7 +199,7 @@ static void test_csv(void **state) {
   cv_export_write_releases_csv(&export, to);
   assert_int_equal(fclose(to), 0);
   /* Variance of a mean: 2 * 2^2 / (epsilon * tokens)^2, epsilon = 0.5. */
-  assert_non_null(strstr(text, "\n1,1,1,6000,-77,-1.22388204e-08,8.88888889e-07\n"));
+  assert_non_null(strstr(text, "\n1,1,1,6000,-77,-1.22388204e-08,8.88888889e-07,0\n"));
   assert_non_null(strstr(text, "\n2,1,0,6000,6291456000,1,"));
   free(text);
   cv_export_fini(&export);

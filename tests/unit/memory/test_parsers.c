@@ -10,9 +10,12 @@
 /* The above before cmocka.h. */
 #include <cmocka.h>
 #include <fcntl.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
 
 #include "common/campaign/campaign.h"
 #include "common/net/frame.h"
@@ -22,6 +25,7 @@
 #include "proto/codec/order.h"
 #include "proto/codec/rank.h"
 #include "tests/support/alloc_fault.h"
+#include "tests/support/folder.h"
 #include "tests/support/mechanism.h"
 #include "tests/support/settings.h"
 #include "thirdparty/policy/policy.h"
@@ -105,22 +109,26 @@ static enum cv_err once(read_fn *read, const struct input *input, enum kind kind
 }
 
 /* Until it succeeds. Without memory for its buffer stdio reads a file byte by byte, which is not an error. */
+static void each_of(read_fn *read, const struct input *input, enum kind kind) {
+  for (int all_after = 0; all_after < 2; all_after++) {
+    ALLOC_FAULT_EACH(fault, .rest = all_after != 0) {
+      enum cv_err err = once(read, input, kind);
+      if (!alloc_fault_hit()) {
+        assert_int_equal(err, CV_OK);
+      } else if (err != CV_ERR_NOMEM && !(err == CV_OK && kind != BYTES)) {
+        fail_msg("allocation %llu of %s: error %d (%s)", (unsigned long long)fault.nth,
+                 input->path[0] != '\0' ? input->path : "it", err, cv_err_text(err));
+      }
+    }
+  }
+}
+
 static void each(read_fn *read, const char *name, enum kind kind) {
   struct input input = {.n = 0};
   if (name != NULL) {
     input_read(name, &input);
   }
-  for (int all_after = 0; all_after < 2; all_after++) {
-    ALLOC_FAULT_EACH(fault, .rest = all_after != 0) {
-      enum cv_err err = once(read, &input, kind);
-      if (!alloc_fault_hit()) {
-        assert_int_equal(err, CV_OK);
-      } else if (err != CV_ERR_NOMEM && !(err == CV_OK && kind != BYTES)) {
-        fail_msg("allocation %llu of %s: error %d (%s)", (unsigned long long)fault.nth, name != NULL ? name : "it", err,
-                 cv_err_text(err));
-      }
-    }
-  }
+  each_of(read, &input, kind);
 }
 
 /* ---- files ---- */
@@ -142,13 +150,57 @@ static enum cv_err read_campaign(const struct input *input, union result *result
   return CV_OK;
 }
 
-static enum cv_err read_csv(const struct input *input, union result *result, struct cv_why *why) {
-  char path[4096];
-  (void)snprintf(path, sizeof(path), "%s", input->path);
-  const struct cv_items_csv ask = {.file = path, .item_column = "item", .score_column = "score", .delimiter = ','};
+static enum cv_err read_data(const struct input *input, union result *result, struct cv_why *why) {
+  static char query[] = "SELECT item, score, note FROM rating";
+  char path[sizeof(input->path)];
+  memcpy(path, input->path, sizeof(path));
+  struct cv_items_csv ask = {.file = path, .item_column = "item", .score_column = "score", .delimiter = ','};
+  ask.format = strstr(path, ".jsonl") != NULL ? CV_FORMAT_JSONL
+               : strstr(path, ".db") != NULL  ? CV_FORMAT_SQLITE
+                                              : CV_FORMAT_CSV;
+  ask.query = ask.format == CV_FORMAT_SQLITE ? query : NULL;
   CV_TRY(cv_data_read(&ask, &result->data, why));
   cv_data_fini(&result->data);
   return CV_OK;
+}
+
+/* Files of the folder, whose formats are no text that could lie in the tree. */
+static void write_data(const struct folder *folder) {
+  static const char rows[] = "item,score\nroma,4\ncasa,1\n";
+  char packed[200];
+  size_t n = ZSTD_compress(packed, sizeof(packed), rows, sizeof(rows) - 1, 1);
+  assert_false(ZSTD_isError(n));
+  FILE *file = fopen(folder_file(folder, "r.csv.zst"), "w");
+  assert_non_null(file);
+  assert_int_equal(fwrite(packed, 1, n, file), n);
+  assert_int_equal(fclose(file), 0);
+  gzFile gzip = gzopen(folder_file(folder, "r.csv.gz"), "wb");
+  assert_non_null(gzip);
+  assert_int_equal(gzwrite(gzip, rows, sizeof(rows) - 1), sizeof(rows) - 1);
+  assert_int_equal(gzclose(gzip), Z_OK);
+  folder_write(folder, "r.jsonl",
+               "{\"item\":\"roma\",\"score\":4,\"note\":[1,{}]}\n{\"score\":1,\"item\":7,\"other\":null}\n");
+  sqlite3 *db;
+  assert_int_equal(sqlite3_open(folder_file(folder, "r.db"), &db), SQLITE_OK);
+  assert_int_equal(sqlite3_exec(db,
+                                "CREATE TABLE rating (item, score, note);"
+                                "INSERT INTO rating VALUES ('roma', 4, 1), ('casa', '1', NULL);",
+                                NULL, NULL, NULL),
+                   SQLITE_OK);
+  assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static void test_data_files(void **state) {
+  static const char *const names[] = {"r.csv.zst", "r.csv.gz", "r.jsonl", "r.db"};
+  struct folder folder;
+  folder_make(&folder);
+  write_data(&folder); /* which also makes SQLite take the memory that it keeps */
+  for (size_t i = 0; i < CV_COUNT(names); i++) {
+    struct input input = {.n = 0};
+    (void)snprintf(input.path, sizeof(input.path), "%s/%s", folder.path, names[i]);
+    each_of(read_data, &input, A_FILE);
+  }
+  folder_remove(&folder);
 }
 
 static enum cv_err read_taxis(const struct input *input, union result *result, struct cv_why *why) {
@@ -213,7 +265,7 @@ static enum cv_err write_export(const struct input *input, union result *result,
 static void test_files(void **state) {
   each(read_config, "tests/fuzz/corpus/config/seed-all", A_YAML_FILE);
   each(read_campaign, "tests/fuzz/corpus/campaign/seed-demo", A_YAML_FILE);
-  each(read_csv, "tests/unit/memory/scores.csv", A_FILE);
+  each(read_data, "tests/unit/memory/scores.csv", A_FILE);
   each(read_taxis, "deploy/campaigns/taxi.csv", A_FILE);
   each(read_source, "tests/fuzz/corpus/campaign/seed-first", A_FILE);
   each(read_export, "tests/fuzz/corpus/export/seed-one", A_FILE);
@@ -390,6 +442,7 @@ static void test_what_comes_over_the_wire(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_files),
+      cmocka_unit_test(test_data_files),
       cmocka_unit_test(test_what_is_stored),
       cmocka_unit_test(test_what_comes_over_the_wire),
   };

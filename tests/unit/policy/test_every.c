@@ -52,6 +52,7 @@ static void compare_steps(const struct cv_policy_step *a, const struct cv_policy
   for (size_t i = 0; i < a->wants; i++) {
     assert_int_equal(a->want[i].arm, b->want[i].arm);
     assert_int_equal(a->want[i].tokens, b->want[i].tokens);
+    assert_int_equal(a->want[i].opponent, b->want[i].opponent);
   }
   for (size_t i = 0; i < a->decisions; i++) {
     const struct cv_decision *x = &a->decision[i], *y = &b->decision[i];
@@ -80,6 +81,7 @@ static void check_plan(const struct pair *pair) {
   for (size_t i = 0; i < step->wants; i++) {
     assert_in_range(step->want[i].arm, pair->exhausted, ARMS - 1);
     assert_false(named[step->want[i].arm]);
+    assert_true(cv_want_opponent_fits(&step->want[i], pair->play.spec.pairs, ARMS));
     named[step->want[i].arm] = true;
     asked += step->want[i].tokens;
     assert_true(step->want[i].tokens > 0 || pair->play.spec.edges > 0);
@@ -109,7 +111,7 @@ static void exhaust_one(struct pair *pair, uint64_t plan) {
   }
   bool goes_on = cv_policy_exhaust(pair->steady, pair->exhausted);
   assert_int_equal(cv_policy_exhaust(pair->moved, pair->exhausted), goes_on);
-  assert_int_equal(goes_on, pair->steady->class->kind == CV_POLICY_RANKING);
+  assert_int_equal(goes_on, pair->steady->class->ranking != NULL);
   pair->exhausted += goes_on;
 }
 
@@ -118,7 +120,6 @@ static void check_exhausted(const struct pair *pair) {
   for (uint32_t arm = 0; arm < pair->exhausted; arm++) {
     struct cv_standing standing;
     cv_policy_standing(pair->steady, arm, &standing);
-    assert_true(standing.held == CV_HELD_NO || standing.held == CV_HELD_USED_UP);
     assert_true(!pair->steady_step.done || standing.rank_class > 0);
   }
   assert_true(pair->exhausted < ARMS || pair->steady_step.done);
@@ -156,6 +157,9 @@ static uint32_t try_all_ways(const struct cv_policy_class *class, uint64_t exhau
     struct pair pair = {.exhausts_at = exhausts_at};
     if (!play_init(&pair.play, class, way, ARMS, SEED)) {
       continue;
+    }
+    if (class->kind == CV_POLICY_RANKING && way % 2 == 0) {
+      pair.play.spec.tokens = 20000; /* few: arms are parked on boundaries, too */
     }
     pair.steady = play_policy(&pair.play, SEED);
     pair.moved = play_policy(&pair.play, SEED);

@@ -333,6 +333,24 @@ static void test_behind_a_privatizer(void **state) {
   assert_near(bound.pair, c / cv_kl(0.45, 0.5), 1e-9 * bound.pair);
 }
 
+/* .9 leads with .85; .79 leads the next class with .7 on its boundary but .01; .1 is alone. */
+static void test_distances_to_where_a_class_changes(void **state) {
+  static const double mean[] = {.7, .9, .85, .79, .1};
+  static const double distance[] = {.01, .01, .05, .01, .59};
+  double found[CV_COUNT(mean)];
+  assert_int_equal(cv_bound_distances(mean, CV_COUNT(mean), .1, found), CV_OK);
+  for (size_t i = 0; i < CV_COUNT(mean); i++) {
+    assert_near(found[i], distance[i], 1e-9);
+  }
+  const double one[] = {.4};
+  assert_int_equal(cv_bound_distances(one, 1, .1, found), CV_OK);
+  assert_true(isinf(found[0]));
+  const double tie[] = {.4, .4};
+  assert_int_equal(cv_bound_distances(tie, 2, 0, found), CV_OK);
+  assert_near(found[0], 0, 1e-12);
+  assert_near(found[1], 0, 1e-12);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_two_arms_in_order),        cmocka_unit_test(test_two_arms_of_two_classes),
@@ -340,7 +358,7 @@ int main(void) {
       cmocka_unit_test(test_a_tie_takes_for_ever),     cmocka_unit_test(test_means_at_the_ends),
       cmocka_unit_test(test_the_sum_against_a_search), cmocka_unit_test(test_the_pairs_against_a_search),
       cmocka_unit_test(test_harder_is_more),           cmocka_unit_test(test_it_is_the_same_in_a_mirror),
-      cmocka_unit_test(test_behind_a_privatizer),
+      cmocka_unit_test(test_behind_a_privatizer),      cmocka_unit_test(test_distances_to_where_a_class_changes),
   };
   return cmocka_run_group_tests(tests, setup, NULL);
 }

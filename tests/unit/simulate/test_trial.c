@@ -78,6 +78,87 @@ static void test_what_was_collected_of_the_last_plan_counts(void **state) {
   assert_int_equal(trial.pulls[1], 8);
   assert_int_equal(trial.total.pulls, 12 + 8 + 2);
   assert_near(trial.total.reward, 12, 1e-9);
+  assert_int_equal(trial.end, CV_TRIAL_USED_UP);
+  assert_int_equal(trial.used_up, 1);
+  assert_int_equal(trial.wanted, 12);
+  cv_trial_fini(&trial);
+  cv_prepared_fini(&campaign);
+  folder_remove(&folder);
+}
+
+/* The campaign of a file's text, with a mechanism. */
+static void prepare_list(const char *policy, const char *mechanism, unsigned tokens, struct cv_prepared *ret) {
+  char text[1000];
+  struct cv_campaign_file campaign;
+  struct cv_why why = {0};
+  (void)snprintf(text, sizeof(text),
+                 "campaign: list\n"
+                 "items: {list: [{name: a, mean: 0.9}, {name: b, mean: 0.8}, {name: c, mean: 0.4}]}\n"
+                 "policy: %s\n"
+                 "privacy: {mechanism: %s, epsilon: 0.5}\n"
+                 "limits: {tokens: %u}\n",
+                 policy, mechanism, tokens);
+  folder_write(&folder, "campaign.yaml", text);
+  assert_int_equal(cv_campaign_load(folder_file(&folder, "campaign.yaml"), &campaign, &why), CV_OK);
+  assert_int_equal(cv_prepare_campaign(&campaign, 1, ret, &why), CV_OK);
+}
+
+/* As the broker, a campaign knows how many releases its limit of tokens and its rounds allow. */
+static void test_a_horizon_is_that_of_the_deployed_campaign(void **state) {
+  static const char *const mechanisms[] = {"kary", "{name: kary, horizon: 200}", "{name: kary, horizon: 200000}"};
+  struct cv_trial_totals totals[CV_COUNT(mechanisms)];
+  folder_make(&folder);
+  for (size_t i = 0; i < CV_COUNT(mechanisms); i++) {
+    struct cv_prepared campaign;
+    struct cv_why why = {0};
+    prepare_list("{name: ppar, alpha: 0.15, tokens_per_round: 1000}", mechanisms[i], 200000, &campaign);
+    struct cv_trial trial = {.campaign = &campaign, .seed = 3};
+    assert_int_equal(cv_trial_run(&trial, &why), CV_OK);
+    assert_int_equal(trial.end, CV_TRIAL_COMPLETE);
+    totals[i] = trial.total;
+    cv_trial_fini(&trial);
+    cv_prepared_fini(&campaign);
+  }
+  assert_int_equal(totals[0].pulls, totals[1].pulls);
+  assert_true(totals[0].pulls < totals[2].pulls); /* more noise for more releases */
+  folder_remove(&folder);
+}
+
+/* A deployed campaign does not use up its tokens: no part of a plan is collected, and it ends with its policy. */
+static void test_a_deployed_campaign_leaves_tokens_over(void **state) {
+  folder_make(&folder);
+  for (int deployed = 0; deployed < 2; deployed++) {
+    struct cv_prepared campaign;
+    struct cv_why why = {0};
+    prepare_list("{name: dp-se, delta: 0.1}", "batch", 100001, &campaign);
+    struct cv_trial trial = {.campaign = &campaign, .seed = 3, .as_deployed = deployed};
+    assert_int_equal(cv_trial_run(&trial, &why), CV_OK);
+    if (deployed) {
+      assert_true(trial.total.pulls < 100001);
+      assert_int_equal(trial.total.pulls, trial.pulls[0] + trial.pulls[1] + trial.pulls[2]);
+    } else {
+      assert_int_equal(trial.total.pulls, 100001);
+    }
+    cv_trial_fini(&trial);
+    cv_prepared_fini(&campaign);
+  }
+  folder_remove(&folder);
+}
+
+static bool after_three(void *data) {
+  return ++*(int *)data > 3;
+}
+
+static void test_the_caller_stops_a_trial_between_plans(void **state) {
+  struct cv_prepared campaign;
+  struct cv_why why = {0};
+  int asked = 0;
+  folder_make(&folder);
+  prepare_list("{name: ppar, alpha: 0.1, tokens_per_round: 100}", "segments", 1000000, &campaign);
+  struct cv_trial trial = {.campaign = &campaign, .seed = 3, .is_over = after_three, .data = &asked};
+  assert_int_equal(cv_trial_run(&trial, &why), CV_OK);
+  assert_int_equal(trial.end, CV_TRIAL_STOPPED);
+  assert_int_equal(trial.total.rounds, 3);
   cv_trial_fini(&trial);
   cv_prepared_fini(&campaign);
   folder_remove(&folder);
@@ -87,6 +168,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_campaign_without_further_data_is_over),
       cmocka_unit_test(test_what_was_collected_of_the_last_plan_counts),
+      cmocka_unit_test(test_a_horizon_is_that_of_the_deployed_campaign),
+      cmocka_unit_test(test_a_deployed_campaign_leaves_tokens_over),
+      cmocka_unit_test(test_the_caller_stops_a_trial_between_plans),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

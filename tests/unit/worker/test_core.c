@@ -498,7 +498,8 @@ static void test_messages_of_the_wrong_side_or_version(void **state) {
   cv_worker_free(stage.pool);
 }
 
-static void test_data_without_a_row_left_is_declined(void **state) {
+/* The place of an arm is declined and named as used up; the campaign goes on with other arms. */
+static void test_a_place_without_a_row_is_declined_as_used_up(void **state) {
   setup(&stage, 1, 9, 4);
   stage.rows = 2;
   meet(&stage, 1);
@@ -508,11 +509,13 @@ static void test_data_without_a_row_left_is_declined(void **state) {
   deliver(&stage);
   assert_int_equal(stage.sent.tokens, 1);
   assert_int_equal(stage.sent.declines, 1);
-  assert_string_equal(sent_decline(&stage)->why, "the data of arm 3 have run out at token 3");
+  assert_string_equal(sent_decline(&stage)->why, "the data of this arm are used up");
+  assert_true(sent_decline(&stage)->used_up && sent_decline(&stage)->has_ticket);
   begin(&stage);
   (void)say_assign(&stage, 3, 0, 0);
   deliver(&stage);
-  assert_int_equal(stage.sent.tokens, 0);
+  assert_int_equal(stage.sent.tokens, 1);
+  assert_int_equal(stage.sent.declines, 0);
   cv_worker_free(stage.pool);
 }
 
@@ -774,7 +777,7 @@ int main(void) {
       cmocka_unit_test(test_a_second_campaign_beside_the_first),
       cmocka_unit_test(test_a_back_off_delays_no_other_worker),
       cmocka_unit_test(test_messages_of_the_wrong_side_or_version),
-      cmocka_unit_test(test_data_without_a_row_left_is_declined),
+      cmocka_unit_test(test_a_place_without_a_row_is_declined_as_used_up),
       cmocka_unit_test(test_arrivals_keep_to_their_rate),
       cmocka_unit_test(test_no_more_wait_than_twice_the_credit),
       cmocka_unit_test(test_unacknowledged_tokens_are_bounded),

@@ -169,11 +169,11 @@ static void test_columns_that_are_not_used_are_named(void **state) {
   for (int i = 0; i < 100; i++) {
     at += snprintf(at, 16, ",column%d", i);
   }
-  (void)snprintf(at, 16, ",stars\na");
+  at += snprintf(at, 16, ",stars\na");
   for (int i = 0; i < 100; i++) {
-    (void)strcat(text, ",");
+    at += snprintf(at, 16, ",");
   }
-  (void)strcat(text, ",1\n");
+  (void)snprintf(at, 16, ",1\n");
   good(&stars, text, "a:0",
        "r.csv: columns not used: column0, column1, column2, column3, column4, column5, column6, column7, column8, "
        "column9, column10, column11, column12, column13, column14, column15 ...\n");

@@ -94,16 +94,14 @@ static void test_persons(void **state) {
 
 static void test_bad_lines(void **state) {
 #define FIRST "{\"item\":\"a\",\"score\":1}\n"
-  bad(FIRST "\n{\"item\":\"a\",\"score\":}\n",
-      ":3: not JSON, unexpected token near '}' at column 21; expected one object a line");
+  bad(FIRST "\n{\"item\":\"a\",\"score\":}\n", ":3: not JSON, unexpected token near '}'; expected one object a line");
   bad(FIRST "{\"item\":\"a\",\"score\":1} x\n",
-      ":2: not JSON, end of file expected near 'x' at column 24; expected one object a line");
-  bad(FIRST "{\"item\":\"a\",\"score\":NaN}\n",
-      ":2: not JSON, invalid token near 'NaN' at column 23; expected one object a line");
-  bad("[\n" FIRST "]\n", ":1: not JSON, ']' expected near end of file at column 1; expected one object a line");
+      ":2: not JSON, end of file expected near 'x'; expected one object a line");
+  bad(FIRST "{\"item\":\"a\",\"score\":NaN}\n", ":2: not JSON, invalid token near 'NaN'; expected one object a line");
+  bad("[\n" FIRST "]\n", ":1: not JSON, ']' expected near end of file; expected one object a line");
   bad("[1]\n", ":1: not a JSON object; expected one object a line");
   bad("{\"item\":\"a\",\"item\":\"b\",\"score\":1}\n",
-      ":1: not JSON, duplicate object key near '\"item\"' at column 18; expected one object a line");
+      ":1: not JSON, duplicate object key near '\"item\"'; expected one object a line");
   bad("{\"score\":1}\n", ":1: no key \"item\"; expected a text or a whole number");
   bad("{\"item\":1.5,\"score\":1}\n", ":1: another kind of value for \"item\"; expected a text or a whole number");
   bad("{\"item\":null,\"score\":1}\n", ":1: another kind of value for \"item\"; expected a text or a whole number");
@@ -112,11 +110,11 @@ static void test_bad_lines(void **state) {
   bad("{\"item\":\"a\",\"score\":\"high\"}\n", ":1: score \"high\" is not a number");
   bad("{\"item\":\"a\",\"score\":7}\n", ":1: score 7 is outside 0..1, the campaign's scale");
   bad("{\"item\":\"a\",\"score\":1e400}\n",
-      ":1: not JSON, real number overflow near '1e400' at column 25; expected one object a line");
+      ":1: not JSON, real number overflow near '1e400'; expected one object a line");
   bad("", ": no rows in the file; expected at least one");
   bad("\n\n", ": no rows in the file; expected at least one");
   bad_bytes("{\"item\":\"a\0b\",\"score\":1}\n", 25, CV_ERR_INVALID,
-            ":1: not JSON, control character 0x0 near '\"a' at column 10; expected one object a line");
+            ":1: not JSON, control character 0x0 near '\"a'; expected one object a line");
 }
 
 static void test_the_length_of_a_line_is_bounded(void **state) {

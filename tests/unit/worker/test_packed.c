@@ -67,11 +67,12 @@ static void write_packed(const struct folder *folder, enum cv_packing packing, c
 
 /* Rows beyond one chunk, which the reader must join. */
 static char *many_rows(int rows) {
-  char *text = malloc(32 * (size_t)rows + 100), *at = text;
+  size_t size = 32 * (size_t)rows + 100;
+  char *text = malloc(size);
   assert_non_null(text);
-  at += sprintf(at, "item,score\n");
+  size_t used = (size_t)snprintf(text, size, "item,score\n");
   for (int i = 0; i < rows; i++) {
-    at += sprintf(at, "item %d,%d.%06d\n", i % 3, 0, i);
+    used += (size_t)snprintf(text + used, size - used, "item %d,0.%06d\n", i % 3, i);
   }
   return text;
 }

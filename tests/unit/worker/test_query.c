@@ -27,7 +27,7 @@
 struct fixture {
   struct folder folder;
   struct cv_items_csv ask;
-  char query[400];
+  char query[600];
 };
 
 static void run(struct fixture *fixture, const char *sql) {
@@ -155,6 +155,19 @@ static void test_bad_queries(void **state) {
   folder_remove(&fixture.folder);
 }
 
+static void test_the_work_of_a_query_is_bounded(void **state) {
+  struct fixture fixture;
+  make(&fixture, FILMS);
+  fixture.ask.steps = 1000000;
+  bad(&fixture,
+      "SELECT 'a' AS title, 1 AS stars FROM rating a, rating b, rating c, rating d, rating e, rating f, rating g, "
+      "rating h, rating i, rating j, rating k, rating l, rating m, rating n, rating o, rating p WHERE "
+      "a.film + b.film + c.film + d.film + e.film + f.film + g.film + h.film + i.film + j.film + k.film + l.film + "
+      "m.film + n.film + o.film + p.film > 99",
+      CV_ERR_LIMIT, ": items.query takes more than 1000000 steps; expected a simpler one");
+  folder_remove(&fixture.folder);
+}
+
 static void test_bad_values(void **state) {
   struct fixture fixture;
   make(&fixture, FILMS);
@@ -226,6 +239,7 @@ int main(void) {
       cmocka_unit_test(test_persons_and_missing_scores),
       cmocka_unit_test(test_queries_that_do_more_than_read_are_refused),
       cmocka_unit_test(test_bad_queries),
+      cmocka_unit_test(test_the_work_of_a_query_is_bounded),
       cmocka_unit_test(test_bad_values),
       cmocka_unit_test(test_what_is_not_a_database),
       cmocka_unit_test(test_the_file_is_only_read),

@@ -128,11 +128,11 @@ static void test_rows_of_a_file(void **state) {
   unload(&fixture);
 }
 
-static void refused(const char *items, const char *per_round, const char *file, const char *rest) {
+static void refused(const char *items, const char *file, const char *rest) {
   struct fixture fixture;
   struct cv_score_source source = {.items = 77};
   struct cv_why why = {0};
-  load(&fixture, items, per_round);
+  load(&fixture, items, "");
   assert_int_equal(cv_score_source_init(&source, &fixture.campaign, 1, &why), CV_ERR_INVALID);
   assert_int_equal(source.items, 77);
   char head[200];
@@ -141,20 +141,10 @@ static void refused(const char *items, const char *per_round, const char *file, 
   unload(&fixture);
 }
 
-static void test_too_few_rows_for_a_round(void **state) {
-  refused("{source: csv, path: data.csv, item: item, score: score, replacement: false}", ", tokens_per_round: 3",
-          "test.yaml", ":2: item \"b\" has 2 rows in ");
-  struct fixture fixture;
-  load(&fixture, "{source: csv, path: data.csv, item: item, score: score, replacement: true}", ", tokens_per_round: 3");
-  struct cv_score_source source = make(&fixture, 1);
-  cv_score_source_fini(&source);
-  unload(&fixture);
-}
-
 static void test_bad_data_is_reported_with_its_line(void **state) {
-  refused("{source: csv, path: data.csv, item: item, score: score, scale: [1, 4]}", "", "data.csv",
+  refused("{source: csv, path: data.csv, item: item, score: score, scale: [1, 4]}", "data.csv",
           ":2: score 5 is outside 1..4, the campaign's scale");
-  refused("{source: csv, path: data.csv, item: thing, score: score}", "", "data.csv",
+  refused("{source: csv, path: data.csv, item: thing, score: score}", "data.csv",
           ":1: no column \"thing\"; the columns are item, score");
 }
 
@@ -295,7 +285,6 @@ int main(void) {
       cmocka_unit_test(test_given_items),
       cmocka_unit_test(test_synthetic_items_follow_the_seed),
       cmocka_unit_test(test_rows_of_a_file),
-      cmocka_unit_test(test_too_few_rows_for_a_round),
       cmocka_unit_test(test_bad_data_is_reported_with_its_line),
       cmocka_unit_test(test_given_workers),
       cmocka_unit_test(test_synthetic_workers_follow_the_seed),

@@ -100,6 +100,7 @@ static void test_persons_do_not_come_in_the_order_of_the_file(void **state) {
 struct dealer {
   uint32_t places[ARMS], cursor;
   uint32_t tokens, declines, sent_back;
+  uint32_t spent; /* arms that were told to be used up */
 };
 
 static uint32_t pick(struct dealer *dealer, uint32_t wish) {
@@ -131,7 +132,10 @@ static void deal(struct stage *stage, struct dealer *dealer) {
     worker[i] = sent.arrive->worker[i];
     wish[i] = sent.arrive->wish[i];
   }
-  dealer->declines += (uint32_t)sent.declines;
+  for (size_t i = 0; i < sent.declines; i++) {
+    dealer->declines += sent.decline[i].has_ticket;
+    dealer->spent += (uint32_t)sent.decline[i].arms;
+  }
   dealer->tokens += (uint32_t)sent.tokens;
   begin(stage);
   for (size_t i = 0; i < sent.tokens; i++) {
@@ -183,6 +187,7 @@ static void test_all_rows_that_are_wanted_are_given(void **state) {
   assert_true(cv_worker_is_done(stage.pool));
   assert_int_equal(dealer.tokens, 2 * PERSONS);
   assert_int_equal(dealer.declines + dealer.sent_back, 0);
+  assert_int_equal(dealer.spent, ARMS); /* each arm once, before the pool is done */
   assert_int_equal(figures(&stage).accepted, 2 * PERSONS);
   cv_worker_free(stage.pool);
   cv_stock_free(stock);

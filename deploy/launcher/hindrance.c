@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "deploy/launcher/hindrance.h"
+
+#include <string.h>
+
+#include "deploy/launcher/pace.h"
+
+static void print_used_up(const struct cv_progress *progress, const char *const *name, const char *indent, FILE *to) {
+  (void)fprintf(to, "%sdata used up:", indent);
+  for (uint32_t i = 0; i < progress->used_ups; i++) {
+    const struct cv_used_up *each = &progress->used_up[i];
+    (void)fprintf(to, "%s ", i == 0 ? "" : ";");
+    if (name != NULL) {
+      (void)fprintf(to, "%s", name[each->arm]);
+    } else {
+      (void)fprintf(to, "arm %u", each->arm + 1);
+    }
+    (void)fprintf(to, ", %s of %s", cv_count_text(each->tokens).text, cv_count_text(each->wanted).text);
+  }
+  if (progress->used_up_arms > progress->used_ups) {
+    (void)fprintf(to, "; and %u more", progress->used_up_arms - progress->used_ups);
+  }
+  (void)fprintf(to, "\n");
+}
+
+void cv_hindrance_print(const struct cv_progress *progress, const char *const *name, const char *indent, FILE *to) {
+  uint32_t told = 0;
+  if (progress->used_ups > 0) {
+    print_used_up(progress, name, indent, to);
+  }
+  for (uint32_t i = 0; i < progress->declineds; i++) {
+    const struct cv_declined *each = &progress->declined[i];
+    (void)fprintf(to, "%sdeclined by %u connection%s: %s\n", indent, each->connections,
+                  each->connections == 1 ? "" : "s", each->why);
+    told += each->connections;
+  }
+  if (progress->declined_all > told) {
+    (void)fprintf(to, "%sdeclined by %u more for other reasons\n", indent, progress->declined_all - told);
+  }
+}
+
+bool cv_hindrance_differs(const struct cv_progress *a, const struct cv_progress *b) {
+  return a->used_up_arms != b->used_up_arms || a->declined_all != b->declined_all || a->declineds != b->declineds;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What hinders a campaign, in lines for its requester: items whose data are used up, and why workers declined it. */
+#ifndef CV_LAUNCHER_HINDRANCE_H
+#define CV_LAUNCHER_HINDRANCE_H
+
+#include <stdio.h>
+
+#include "common/base/spec.h"
+#include "proto/codec/order.h"
+
+/*
+ * Prints nothing, or lines like "data used up: Roma, 312 of 400" and "declined by 2 connections: epsilon ...", each
+ * after `indent`. `name` of each arm; NULL: not known.
+ */
+void cv_hindrance_print(const struct cv_progress *progress, const char *const *name, const char *indent, FILE *to);
+/* Whether the two have different hindrances. */
+bool cv_hindrance_differs(const struct cv_progress *a, const struct cv_progress *b);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "deploy/launcher/tempo.h"
+
+#include <math.h>
+#include <stdio.h>
+
+double cv_tempo_people(const struct cv_tempo *tempo, double tokens) {
+  return ceil(tokens / tempo->each);
+}
+
+double cv_tempo_seconds(const struct cv_tempo *tempo, double tokens, double rounds) {
+  double seconds = tokens / tempo->rate + rounds * CV_TEMPO_ROUND_MS / 1000;
+  if (tempo->people_per_hour > 0) {
+    seconds = fmax(seconds, cv_tempo_people(tempo, tokens) / tempo->people_per_hour * 3600);
+  }
+  return seconds;
+}
+
+struct cv_tempo_text cv_tempo_text(double seconds) {
+  struct cv_tempo_text out;
+  static const struct {
+    double below, unit;
+    const char *noun;
+  } units[] = {
+      {9.95, 1, NULL}, {100, 1, "s"}, {5400, 60, "minutes"}, {172800, 3600, "hours"}, {INFINITY, 86400, "days"}};
+  size_t i = 0;
+  while (seconds >= units[i].below) {
+    i++;
+  }
+  if (units[i].noun == NULL) {
+    (void)snprintf(out.text, sizeof(out.text), "%.1f s", fmax(seconds, .1));
+  } else {
+    (void)snprintf(out.text, sizeof(out.text), "%.0f %s", seconds / units[i].unit, units[i].noun);
+  }
+  return out;
+}

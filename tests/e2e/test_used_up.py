@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data that are used up end an item, and not the campaign."""
+import contextlib
+import random
+import sqlite3
+
+import pytest
+
+from client.requester import end_name
+from client.worker import Session
+from harness.commands import as_requester, crowdveil
+
+pytestmark = pytest.mark.usefixtures("worker_program")
+
+ROMA, OTHERS, ROUND = 312, 4000, 400
+AT = 2  # items are in the order of their names
+MEANS = {"Roma": .5, "Kiosk": .8, "Harbour": .5, "Station": .2}
+
+
+def write(folder, roma=ROMA):
+    """A data file in which one item has fewer rows than one round takes."""
+    draw = random.Random(7)
+    rows = [(item, int(draw.random() < mean)) for item, mean in MEANS.items()
+            for _ in range(roma if item == "Roma" else OTHERS)]
+    (folder / "rows.csv").write_text("item,score\n" + "".join(f"{item},{score}\n" for item, score in rows))
+    path = folder / "rows.yaml"
+    path.write_text("campaign: test\n"
+                    "items: {source: csv, path: rows.csv, item: item, score: score, scale: [0, 1]}\n"
+                    f"policy: {{name: ppar, alpha: .15, tokens_per_round: {ROUND}}}\n"
+                    "privacy: {epsilon: 1, tokens_per_worker: 4, share_names: true}\n"
+                    "limits: {tokens: 100000, idle: 30s}\n")
+    return path
+
+
+def gateways(deployment, path, ranges):
+    return [deployment.start_worker(f"gateway/{first}-{last}", path, {"accept": {"epsilon": 1}})
+            for first, last in ranges]
+
+
+def releases_of(folder):
+    with contextlib.closing(sqlite3.connect(next(folder.rglob("thirdparty.db")))) as db:
+        return db.execute("SELECT r.arm, r.tokens, u.arm IS NOT NULL FROM release r LEFT JOIN used_up u"
+                          " ON u.campaign = r.campaign AND u.release = r.number ORDER BY r.number").fetchall()
+
+
+@pytest.mark.parametrize("ranges", [[(1, 20000)], [(1, 10000), (10001, 20000)]])
+def test_an_item_with_few_rows_ends_and_the_others_are_ranked(deployment, tmp_path, ranges):
+    """Two gateways share the file: each row is still given once, and the word of one of them ends nothing."""
+    path = write(tmp_path)
+    deployment.up(broker={"limits": {"worker_epsilon": 1000}})
+    link = as_requester(deployment)
+    assert crowdveil("submit", path, *link).returncode == 0
+    running = gateways(deployment, path, ranges)
+    with deployment.requester() as requester:
+        finished = requester.watch(1)
+    assert end_name(finished.progress.end) == "complete"
+    assert finished.progress.elapsed_ms < 30_000, "not after the limit of idle time"
+    assert [(each.arm, each.tokens, each.wanted) for each in finished.progress.used_up] == [(AT, ROMA, ROUND)]
+    assert finished.progress.used_up_arms == 1
+    standing = {each.arm: each for each in finished.standings}
+    assert standing[AT].tokens == ROMA
+    assert (standing[1].rank_class, standing[3].rank_class > 1) == (1, True)
+    done = crowdveil("watch", "--file", path, *link)
+    assert "data used up: Roma, 312 of 400" in done.stdout, done.stdout
+    for program in [*running, deployment.broker, deployment.thirdparty]:
+        program.stop()
+    last = [(arm, tokens) for arm, tokens, is_last in releases_of(tmp_path) if is_last]
+    assert last == [(AT, ROMA)]
+
+
+def test_fewer_rows_than_the_smallest_release_never_leave(deployment, tmp_path):
+    path = write(tmp_path, roma=7)
+    deployment.up(broker={"limits": {"worker_epsilon": 1000, "release_tokens": 10}})
+    assert crowdveil("submit", path, *as_requester(deployment)).returncode == 0
+    running = gateways(deployment, path, [(1, 20000)])
+    with deployment.requester() as requester:
+        finished = requester.watch(1)
+    assert end_name(finished.progress.end) == "complete"
+    assert [(each.arm, each.tokens) for each in finished.progress.used_up] == [(AT, 7)]
+    assert {each.arm: each.tokens for each in finished.standings}[AT] == 0
+    for program in [*running, deployment.broker, deployment.thirdparty]:
+        program.stop()
+    assert [(arm, tokens) for arm, tokens, is_last in releases_of(tmp_path) if is_last] == [(AT, 0)]
+
+
+def test_a_restart_in_the_middle_changes_nothing(deployment, tmp_path):
+    path = write(tmp_path)
+    changes = {"limits": {"worker_epsilon": 1000}}
+    deployment.up(broker=changes)
+    assert crowdveil("submit", path, *as_requester(deployment)).returncode == 0
+    running = gateways(deployment, path, [(1, 20000)])
+    running[0].wait_for("no more scores of arm 3")
+    address = deployment.broker.address
+    deployment.broker.kill()
+    deployment.start_broker({**changes, "listen": address})
+    with deployment.requester() as requester:
+        finished = requester.watch(1)
+    assert end_name(finished.progress.end) == "complete"
+    assert [(each.arm, each.tokens) for each in finished.progress.used_up] == [(AT, ROMA)]
+
+
+def test_one_hostile_gateway_ends_no_item(deployment, tmp_path):
+    """It says at once that all data are used up; an honest one still has them."""
+    path = write(tmp_path, roma=OTHERS)
+    deployment.up(broker={"limits": {"worker_epsilon": 1000}})
+    assert crowdveil("submit", path, *as_requester(deployment)).returncode == 0
+    honest = gateways(deployment, path, [(1, 20000)])
+    files = deployment.pki.issue("gateway/20001-20010")
+    with (deployment.requester() as requester,
+          Session(deployment.broker.address, files.ca, files.cert, files.key) as liar):
+        liar.arrive([20001], credit=1)
+        while True:
+            kind, message = liar.next()
+            if kind == "assign":
+                break
+        liar.decline(1, "none left", used_up=True, arms=range(len(MEANS)))
+        liar.decline(0, "none left", ticket=message.ticket, used_up=True)
+        finished = requester.watch(1)
+    assert end_name(finished.progress.end) in ("complete", "tokens")
+    assert finished.progress.used_up_arms == 0
+    honest[0].stop()
+
+
+def test_the_requester_learns_why_nobody_comes(deployment, tmp_path):
+    path = write(tmp_path)
+    path.write_text(path.read_text().replace("idle: 30s", "idle: 3s"))
+    deployment.up(broker={"limits": {"worker_epsilon": 1000}})
+    link = as_requester(deployment)
+    assert crowdveil("submit", path, *link).returncode == 0
+    deployment.start_worker("gateway/1-100", path, {"accept": {"epsilon": .5}})
+    done = crowdveil("watch", *link)
+    assert done.returncode == 1
+    assert "declined by 1 connection: epsilon 1.000000 is not accepted here; expected at most 0.500000" in done.stdout
+
+
+def test_a_cancel_of_an_ended_campaign_says_how_it_ended(deployment, tmp_path):
+    path = write(tmp_path)
+    path.write_text(path.read_text().replace("idle: 30s", "idle: 1s"))
+    deployment.up()
+    link = as_requester(deployment)
+    assert crowdveil("submit", path, *link).returncode == 0
+    with deployment.requester() as requester:
+        requester.watch(1)
+    done = crowdveil("cancel", "1", *link)
+    assert done.returncode == 0, done.stderr
+    assert "campaign 1 has ended: no workers" in done.stdout

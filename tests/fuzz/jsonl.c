@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A data file of JSON Lines; the first byte selects the rules (data.h). */
+#include "tests/fuzz/data.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
+  if (n < 1) {
+    return 0;
+  }
+  struct fuzz_file file;
+  fuzz_file_make(&file, bytes + 1, n - 1);
+  fuzz_data((struct cv_items_csv){.format = CV_FORMAT_JSONL, .file = file.path}, bytes[0]);
+  fuzz_file_drop(&file);
+  return 0;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/consider.h"
+
+#include <string.h>
+
+#include "worker/campaign.h"
+
+const struct cv_work *cv_works_find(const struct cv_worker_config *config, const char *name) {
+  for (size_t i = 0; i < config->works; i++) {
+    if (strcmp(config->work[i].campaign, name) == 0) {
+      return &config->work[i];
+    }
+  }
+  return NULL;
+}
+
+static enum cv_err fail_name(const struct cv_worker_config *config, struct cv_why *why) {
+  if (config->works > 1) {
+    return cv_fail(why, CV_ERR_DENIED, "this worker has no scores for the campaign, only for %zu others",
+                   config->works);
+  }
+  return cv_fail(why, CV_ERR_DENIED, "this worker has no scores for the campaign, only for \"%s\"",
+                 config->work->campaign);
+}
+
+enum cv_err cv_work_consider(const struct cv_worker_config *config, const struct cv_work *work,
+                             const struct cv_terms *terms, bool *met, struct cv_privatizer **ret, struct cv_why *why) {
+  if (work == NULL) {
+    return fail_name(config, why);
+  }
+  CV_TRY(cv_accept_requester(&config->accept, terms->requester, why));
+  /* A campaign of the same name from a requester that is not accepted must not end the wait for the right one. */
+  met[work - config->work] = true;
+  if (terms->arms != work->arms) {
+    return cv_fail(why, CV_ERR_DENIED, "the campaign has %u arms; expected %u, as in the worker's scores", terms->arms,
+                   work->arms);
+  }
+  if (terms->pairs != work->pairs) {
+    return cv_fail(why, CV_ERR_DENIED, "the campaign asks for %s; expected %s, as in the worker's scores",
+                   terms->pairs ? "comparisons of pairs" : "scores", work->pairs ? "comparisons of pairs" : "scores");
+  }
+  if (terms->tokens_per_worker == 0 || terms->tokens_per_worker == CV_GIVEN_NEVER) {
+    return cv_fail(why, CV_ERR_DENIED, "%u tokens per worker; expected 1 to %u", terms->tokens_per_worker,
+                   CV_GIVEN_NEVER - 1);
+  }
+  return cv_accept_terms(&config->accept, terms, ret, why);
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/duels.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/array.h"
+#include "common/base/names.h"
+#include "common/base/table.h"
+#include "common/base/text.h"
+#include "worker/records.h"
+
+struct item {
+  bool is_number;
+  double number;
+  uint32_t arm;
+  UT_hash_handle hh;
+  char name[CV_ITEM_BYTES];
+};
+
+/* A row: the score of `item` against `versus`. */
+struct row {
+  const struct item *item, *versus;
+  double score;
+};
+
+struct reading {
+  const struct cv_duels_ask *ask;
+  struct cv_records records;
+  uint32_t columns, item_at, versus_at, score_at;
+  struct item *items; /* by name */
+  struct row *row;
+  size_t rows, rows_cap;
+};
+
+#define LINE(reading) (reading)->ask->path, (unsigned long long)(reading)->records.start
+
+/* ---- rows ---- */
+
+static enum cv_err read_header(struct reading *reading, struct cv_why *why) {
+  const struct cv_duels_ask *ask = reading->ask;
+  bool end;
+  CV_TRY(cv_records_next(&reading->records, &end, why));
+  if (end) {
+    return cv_fail(why, CV_ERR_INVALID, "%s:1: the file is empty; expected a header line with columns %s, %s and %s",
+                   ask->path, ask->item_column, ask->versus_column, ask->score_column);
+  }
+  reading->columns = reading->records.fields;
+  CV_TRY(cv_records_column(&reading->records, ask->item_column, &reading->item_at, why));
+  CV_TRY(cv_records_column(&reading->records, ask->versus_column, &reading->versus_at, why));
+  return cv_records_column(&reading->records, ask->score_column, &reading->score_at, why);
+}
+
+/* The item with the name in this column, a new one if there is none. */
+static enum cv_err find_item(struct reading *reading, uint32_t at, const char *column, const struct item **ret,
+                             struct cv_why *why) {
+  const char *name = cv_records_field(&reading->records, at);
+  struct item *item;
+  HASH_FIND_STR(reading->items, name, item);
+  if (item != NULL) {
+    *ret = item;
+    return CV_OK;
+  }
+  if (!cv_name_is_item(name)) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "%s:%llu: %s \"%s\" is not a valid name; expected 1 to %d bytes of printable UTF-8", LINE(reading),
+                   column, cv_text_piece(name).text, CV_ITEM_BYTES - 1);
+  }
+  if (HASH_COUNT(reading->items) == CV_PAIRS_ARMS_MAX) {
+    return cv_fail(why, CV_ERR_LIMIT, "%s:%llu: too many different items at \"%s\"; expected at most %d", LINE(reading),
+                   cv_text_piece(name).text, CV_PAIRS_ARMS_MAX);
+  }
+  item = calloc(1, sizeof(*item));
+  if (item != NULL) {
+    memcpy(item->name, name, strlen(name) + 1);
+    item->is_number = cv_records_number(name, &item->number);
+  }
+  if (item == NULL || CV_TABLE_ADD_TEXT(reading->items, name, item) != CV_OK) {
+    free(item);
+    return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", reading->ask->path);
+  }
+  *ret = item;
+  return CV_OK;
+}
+
+static enum cv_err parse_score(const struct reading *reading, double *ret, struct cv_why *why) {
+  const struct cv_duels_ask *ask = reading->ask;
+  const char *text = cv_records_field(&reading->records, reading->score_at);
+  double score;
+  if (!cv_records_number(text, &score) || !(score >= ask->low && score <= ask->high)) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "%s:%llu: %s is \"%s\"; expected a number from %.10g, the item lost, to %.10g, it won",
+                   LINE(reading), ask->score_column, cv_text_piece(text).text, ask->low, ask->high);
+  }
+  *ret = (score - ask->low) / (ask->high - ask->low);
+  return CV_OK;
+}
+
+static enum cv_err read_rows(struct reading *reading, struct cv_why *why) {
+  const struct cv_duels_ask *ask = reading->ask;
+  CV_TRY(read_header(reading, why));
+  for (;;) {
+    bool end;
+    struct row row;
+    CV_TRY(cv_records_row(&reading->records, reading->columns, &end, why));
+    if (end) {
+      return CV_OK;
+    }
+    CV_TRY(find_item(reading, reading->item_at, ask->item_column, &row.item, why));
+    CV_TRY(find_item(reading, reading->versus_at, ask->versus_column, &row.versus, why));
+    CV_TRY(parse_score(reading, &row.score, why));
+    if (row.item == row.versus) {
+      return cv_fail(why, CV_ERR_INVALID, "%s:%llu: \"%s\" is compared with itself; expected two items", LINE(reading),
+                     cv_text_piece(row.item->name).text);
+    }
+    struct row *to = CV_ARRAY_PUSH(reading->row, reading->rows, reading->rows_cap);
+    if (to == NULL) {
+      return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", ask->path);
+    }
+    *to = row;
+  }
+}
+
+/* ---- numbering, as data.c does ---- */
+
+static int by_bytes(const struct item *a, const struct item *b) {
+  return strcmp(a->name, b->name);
+}
+
+static int by_number(const struct item *a, const struct item *b) {
+  return a->number < b->number ? -1 : a->number > b->number ? 1 : by_bytes(a, b);
+}
+
+static enum cv_err number_items(struct reading *reading, struct cv_duels *duels, struct cv_why *why) {
+  bool all_numbers = true;
+  for (const struct item *item = reading->items; item != NULL; item = item->hh.next) {
+    all_numbers = all_numbers && item->is_number;
+  }
+  if (all_numbers) {
+    HASH_SORT(reading->items, by_number);
+  } else {
+    HASH_SORT(reading->items, by_bytes);
+  }
+  struct cv_names names = {0};
+  for (struct item *item = reading->items; item != NULL; item = item->hh.next) {
+    item->arm = duels->items++;
+    cv_names_add(&names, item->name);
+  }
+  enum cv_err err = cv_names_take(&names, &duels->name);
+  cv_names_fini(&names);
+  return err == CV_OK ? CV_OK : cv_fail(why, err, "%s: out of memory", reading->ask->path);
+}
+
+/* ---- pairs ---- */
+
+/* Turns sums and numbers of rows into means; CV_ERR_INVALID with the first two items that never met. */
+static enum cv_err divide(const struct reading *reading, const uint32_t *met, struct cv_duels *duels,
+                          struct cv_why *why) {
+  const size_t n = duels->items;
+  for (size_t a = 0; a < n; a++) {
+    for (size_t b = 0; b < n; b++) {
+      if (a != b && met[a * n + b] == 0) {
+        return cv_fail(why, CV_ERR_INVALID,
+                       "%s: \"%s\" and \"%s\" never met; expected a row of every two items, since each is compared "
+                       "with each",
+                       reading->ask->path, cv_text_piece(duels->name[a]).text, cv_text_piece(duels->name[b]).text);
+      }
+      duels->pairs.chance[a * n + b] /= a == b ? 1 : met[a * n + b];
+    }
+  }
+  return CV_OK;
+}
+
+static enum cv_err count_pairs(const struct reading *reading, struct cv_duels *duels, struct cv_why *why) {
+  const size_t n = duels->items;
+  if (n < 2 || reading->rows < n * (n - 1) / 2) { /* before memory for all pairs */
+    return cv_fail(why, CV_ERR_INVALID,
+                   "%s: %zu items in %zu rows; expected at least two items, and a row of every two of them",
+                   reading->ask->path, n, reading->rows);
+  }
+  duels->pairs = (struct cv_pairs){
+      .arms = duels->items, .rows = reading->rows, .chance = calloc(n * n, sizeof(*duels->pairs.chance))};
+  uint32_t *met = calloc(n * n, sizeof(*met));
+  enum cv_err err = CV_OK;
+  if (duels->pairs.chance == NULL || met == NULL) {
+    err = cv_fail(why, CV_ERR_NOMEM, "%s: out of memory for %zu items", reading->ask->path, n);
+  }
+  for (size_t i = 0; i < reading->rows && err == CV_OK; i++) {
+    const struct row *row = &reading->row[i];
+    size_t mine = row->item->arm * n + row->versus->arm, theirs = row->versus->arm * n + row->item->arm;
+    duels->pairs.chance[mine] += row->score;
+    duels->pairs.chance[theirs] += 1 - row->score;
+    met[mine]++;
+    met[theirs]++;
+  }
+  err = err == CV_OK ? divide(reading, met, duels, why) : err;
+  free(met);
+  return err;
+}
+
+enum cv_err cv_duels_read(const struct cv_duels_ask *ask, struct cv_duels *ret, struct cv_why *why) {
+  struct reading reading = {.ask = ask};
+  struct cv_duels duels = {0};
+  CV_TRY(cv_records_open(ask->path, ask->delimiter, &reading.records, why));
+  enum cv_err err = read_rows(&reading, why);
+  if (err == CV_OK) {
+    err = number_items(&reading, &duels, why);
+  }
+  if (err == CV_OK) {
+    err = count_pairs(&reading, &duels, why);
+  }
+  CV_TABLE_DRAIN(reading.items, free);
+  free(reading.row);
+  cv_records_close(&reading.records);
+  if (err != CV_OK) {
+    cv_duels_fini(&duels);
+    return err;
+  }
+  *ret = duels;
+  return CV_OK;
+}
+
+void cv_duels_fini(struct cv_duels *duels) {
+  if (duels == NULL) {
+    return;
+  }
+  free(duels->name);
+  cv_pairs_fini(&duels->pairs);
+  *duels = (struct cv_duels){0};
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Internal to the core of the worker pool: its state, and what its parts share. */
+#ifndef CV_WORKER_STATE_H
+#define CV_WORKER_STATE_H
+
+#include "worker/campaign.h"
+#include "worker/core.h"
+#include "worker/line.h"
+#include "worker/outbox.h"
+#include "worker/pending.h"
+#include "worker/reasons.h"
+
+struct cv_worker {
+  struct cv_worker_config config;
+  uint64_t next;          /* first worker that has not arrived yet */
+  struct cv_line waiting; /* workers that arrived and have no assignment */
+  struct cv_line again;   /* workers that arrive again as soon as there is room */
+  struct cv_line resting; /* workers in backoff, by due time */
+  uint32_t *given;        /* per worker: scores sent, or CV_GIVEN_NEVER */
+  uint32_t *wish;         /* with a stock, per worker: the arm that it arrived for */
+  uint8_t *here;          /* per worker: waiting, resting, about to arrive, or without acknowledgement */
+  uint64_t probe, probed_ms;
+  bool probing; /* the only waiting worker is a probe */
+  struct cv_pendings pendings;
+  struct cv_worker_campaigns campaigns;
+  bool open, hello_due, greeted;
+  bool due;         /* an event or a tick came since the last flush */
+  bool failed;      /* memory ran out: no further work */
+  bool limit_noted; /* the first assignment beyond accept.tokens is logged, later ones are not */
+  bool spent_due;   /* rows were given since the stock was searched for arms without rows */
+  uint64_t spent_ms;
+  uint32_t *spent;  /* with a stock: room for the arms of a Decline; owned */
+  bool *met;        /* per work: an accepted requester's campaign with its name was opened */
+  uint64_t late_ms; /* end of the wait for acknowledgements of done campaigns; 0: no wait */
+  double allowance; /* arrivals that the rate permits now */
+  uint64_t allowance_ms;
+  struct cv_worker_outbox outbox;
+  struct cv_reasons reasons; /* of refusals, logged so far */
+  uint64_t questions;        /* asked so far: each has a number of its own */
+  uint32_t unanswered;       /* assignments whose questions have not all been answered */
+  struct cv_worker_figures figures;
+};
+
+/* Declines one assignment, so that the broker reassigns its place at once and not after the lease. `why` is borrowed
+ * until the frame is sent. */
+CV_MUST_USE enum cv_err cv_worker_decline_one(struct cv_worker *pool, const uint8_t ticket[CV_TICKET_BYTES],
+                                              const char *why);
+/* For a worker without an open assignment: queues its next arrival, or marks it as gone. */
+CV_MUST_USE enum cv_err cv_worker_move_on(struct cv_worker *pool, uint64_t worker);
+/* True if a live campaign takes another token of this worker, or if no campaign is known to be live: the broker sends
+ * terms only to workers that arrive. */
+bool cv_worker_is_wanted(const struct cv_worker *pool, uint64_t worker);
+/* Counts the token of a pending assignment and queues it; it stays pending until its acknowledgement. */
+CV_MUST_USE enum cv_err cv_worker_give(struct cv_worker *pool, struct cv_worker_campaign *campaign,
+                                       struct cv_pending *pending);
+
+#endif
