@@ -13,7 +13,9 @@
 #include "worker/records.h"
 
 static void add_column(struct cv_lab_data_need *need, const char *name) {
-  (void)snprintf(need->column[need->columns++], CV_NAME_BYTES, "%s", name);
+  if (name[0] != '\0') {
+    (void)snprintf(need->column[need->columns++], CV_NAME_BYTES, "%s", name);
+  }
 }
 
 enum cv_err cv_lab_data_need(const struct cv_lab_experiment *experiment, struct cv_lab_data_need *ret,
@@ -25,10 +27,9 @@ enum cv_err cv_lab_data_need(const struct cv_lab_experiment *experiment, struct 
   if (items->source == CV_SOURCE_CSV && items->csv.format == CV_FORMAT_CSV) {
     need.delimiter = items->csv.delimiter;
     add_column(&need, items->csv.item_column);
+    add_column(&need, items->csv.versus_column);
     add_column(&need, items->csv.score_column);
-    if (items->csv.worker_column[0] != '\0') {
-      add_column(&need, items->csv.worker_column);
-    }
+    add_column(&need, items->csv.worker_column);
   } else if (items->source == CV_SOURCE_TAXI) {
     for (size_t i = 0; i < CV_TAXI_COLUMNS; i++) {
       add_column(&need, cv_taxi_columns[i]);

@@ -5,7 +5,7 @@
 
 #include "lab/experiment/experiment.h"
 
-enum { CV_LAB_DATA_COLUMNS = 3, CV_LAB_DATA_PATH = 4096, CV_LAB_DATA_TEXT = 300 };
+enum { CV_LAB_DATA_COLUMNS = 4, CV_LAB_DATA_PATH = 4096, CV_LAB_DATA_TEXT = 300 };
 
 /* The columns that the header line of the data must have; none: no such file is read. */
 struct cv_lab_data_need {

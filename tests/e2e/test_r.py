@@ -9,7 +9,8 @@ import subprocess
 import pytest
 
 from client.requester import end_name, spec
-from client.worker import GRID, Session, work
+from client.worker import Session, work
+from crowdveil.wire import GRID
 from harness.commands import as_requester, crowdveil
 from harness.daemon import ROOT
 from harness.lab import lab
