@@ -193,6 +193,7 @@ static const char style[] =
     ".cards .none{background:var(--card);color:var(--soft);text-align:center;padding-top:4rem}\n"
     "pre{background:var(--card);padding:1rem;overflow-x:auto;font-size:.85rem}summary{cursor:pointer}\n"
     "li{margin:.5rem 0}\n"
+    "@media(max-width:40rem){table{display:block;overflow-x:auto}}\n"
     "@media print{body{max-width:none;font-size:11pt}details:not([open]){display:none}h2{break-after:avoid}}\n";
 
 static void write_head(const struct cv_lab_report *report, FILE *to) {
