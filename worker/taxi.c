@@ -15,8 +15,8 @@ enum { DRIVERS_MAX = 1 << 20, ID_MAX = 128, MILES_MAX = 25000 };
 enum { NAME_BYTES = 64 }; /* of a driver: the first digits of its id, so that tables stay narrow */
 static const double AREA_MAX = 1e9;
 
-enum { TAXI, MILES, AREA, COLUMNS };
-static const char *const column_names[COLUMNS] = {"taxi_id", "trip_miles", "pickup_community_area"};
+enum { TAXI, MILES, AREA };
+const char *const cv_taxi_columns[CV_TAXI_COLUMNS] = {"taxi_id", "trip_miles", "pickup_community_area"};
 
 struct driver {
   char id[ID_MAX + 1];
@@ -28,7 +28,7 @@ struct driver {
 struct reading {
   const struct cv_items_taxi *items;
   struct cv_records records;
-  uint32_t fields, at[COLUMNS];
+  uint32_t fields, at[CV_TAXI_COLUMNS];
   struct driver *drivers; /* by id */
 };
 
@@ -39,11 +39,11 @@ static enum cv_err read_header(struct reading *reading, struct cv_why *why) {
   CV_TRY(cv_records_next(&reading->records, &end, why));
   if (end) {
     return cv_fail(why, CV_ERR_INVALID, "%s:1: the file is empty; expected a header line with columns %s, %s and %s",
-                   reading->items->file, column_names[TAXI], column_names[MILES], column_names[AREA]);
+                   reading->items->file, cv_taxi_columns[TAXI], cv_taxi_columns[MILES], cv_taxi_columns[AREA]);
   }
   reading->fields = reading->records.fields;
-  for (int column = 0; column < COLUMNS; column++) {
-    CV_TRY(cv_records_column(&reading->records, column_names[column], &reading->at[column], why));
+  for (int column = 0; column < CV_TAXI_COLUMNS; column++) {
+    CV_TRY(cv_records_column(&reading->records, cv_taxi_columns[column], &reading->at[column], why));
   }
   return CV_OK;
 }
@@ -59,7 +59,7 @@ static enum cv_err take_number(const struct reading *reading, int column, double
   double number = 0;
   if (text[0] != '\0' && (!cv_records_number(text, &number) || number < 0 || number > most)) {
     return cv_fail(why, CV_ERR_INVALID, "%s:%llu: %s is \"%s\"; expected a number from 0 to %.0f, or nothing",
-                   LINE(reading), column_names[column], cv_text_piece(text).text, most);
+                   LINE(reading), cv_taxi_columns[column], cv_text_piece(text).text, most);
   }
   *ret = number;
   return CV_OK;

@@ -12,6 +12,9 @@
 #include "common/base/spec.h"
 #include "common/campaign/items.h"
 
+enum { CV_TAXI_COLUMNS = 3 };
+extern const char *const cv_taxi_columns[CV_TAXI_COLUMNS]; /* as above */
+
 struct cv_taxis {
   uint32_t drivers;
   const char **name;    /* taxi_id, cut to fit; sorted by number of trips, the largest first, then by bytes; owned */

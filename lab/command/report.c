@@ -8,7 +8,7 @@
 
 #include "common/base/text.h"
 #include "lab/command/running.h"
-#include "lab/experiment/campaigns.h"
+#include "lab/experiment/data_folder.h"
 #include "lab/experiment/preset.h"
 #include "lab/experiment/read.h"
 #include "lab/report/gnuplot.h"
@@ -40,7 +40,8 @@ static const struct cv_config_rule rules[] = {
     {.key = "data_folder",
      .type = CV_CONFIG_PATH,
      .offset = AT(data_folder),
-     .help = "folder of the data files that presets name; without it these presets are skipped"},
+     .help = "folder with data, found by their columns: item_id and propensity_score (Open Bandit Dataset); taxi_id, "
+             "trip_miles and pickup_community_area (Chicago taxi trips); presets without data are not run"},
     CV_LAB_REPLICATES_RULE(AT(asked.replicates), "each experiment's"),
     CV_LAB_CHANCE_RULES(AT(asked.seed), AT(asked.jobs)),
     CV_LAB_PROGRESS_RULE(AT(asked.progress), ""),
@@ -61,29 +62,23 @@ struct reporting {
   char file[CV_LAB_PATH_BYTES]; /* results of the present experiment */
 };
 
-/* Sets `path` to the experiment's data file; "" keeps the path that the experiment names. False, with the reason, if
- * the file is missing. */
-static bool find_data(const struct settings *settings, const char *name, const struct cv_lab_experiment *experiment,
-                      char path[CV_LAB_PATH_BYTES], struct cv_why *reason) {
-  const char *data = cv_lab_experiment_data(experiment);
+/* Sets `path` to the experiment's data file; "" keeps the path that the experiment names, or none. CV_ERR_NOT_FOUND,
+ * with the reason, if there is no such file. */
+static enum cv_err find_data(const struct settings *settings, const char *name,
+                             const struct cv_lab_experiment *experiment, char path[CV_LAB_PATH_BYTES],
+                             struct cv_why *why) {
+  struct cv_lab_data_need need;
+  char columns[CV_LAB_DATA_TEXT];
   path[0] = '\0';
-  if (data == NULL || (settings->data_folder == NULL && cv_lab_preset_find(name) == NULL)) {
-    return true;
+  CV_TRY(cv_lab_data_need(experiment, &need, why));
+  if (need.columns == 0 || (settings->data_folder == NULL && cv_lab_preset_find(name) == NULL)) {
+    return CV_OK;
   }
-  const char *slash = strrchr(data, '/');
-  data = slash == NULL ? data : slash + 1;
-  if (settings->data_folder == NULL) {
-    cv_why_set(reason, "missing data; expected --data-folder with the file %s", data);
-    return false;
+  if (settings->data_folder != NULL) {
+    return cv_lab_data_find(settings->data_folder, &need, path, why);
   }
-  char given[CV_LAB_PATH_BYTES];
-  (void)snprintf(given, sizeof(given), "%.3000s/%.1000s", settings->data_folder, data);
-  if (realpath(given, path) == NULL) { /* absolute: a path in an experiment is relative to the experiment's folder */
-    path[0] = '\0';
-    cv_why_set(reason, "missing data; expected the file %s in the folder of --data-folder", data);
-    return false;
-  }
-  return true;
+  cv_lab_data_columns(&need, columns);
+  return cv_fail(why, CV_ERR_NOT_FOUND, "expected --data-folder with a file that has the columns %s", columns);
 }
 
 static enum cv_err plan(void *self, const struct cv_lab_experiment *experiment, struct cv_lab_work *work,
@@ -117,14 +112,37 @@ static enum cv_err add(struct reporting *reporting, const char *name, struct cv_
   struct cv_lab_experiment experiment;
   CV_TRY(cv_lab_preset_open(name, NULL, &experiment, why));
   struct cv_why reason = {0};
-  char data[CV_LAB_PATH_BYTES];
-  if (!find_data(reporting->settings, name, &experiment, data, &reason)) {
-    enum cv_err err = skip(reporting, &experiment, reason.text, why);
-    cv_lab_experiment_fini(&experiment);
-    return err;
+  char data[CV_LAB_PATH_BYTES], text[CV_LAB_PATH_BYTES];
+  enum cv_err err = find_data(reporting->settings, name, &experiment, data, &reason);
+  bool is_missing = err == CV_ERR_NOT_FOUND;
+  if (is_missing) {
+    (void)snprintf(text, sizeof(text), "missing data; %s", reason.text);
+    err = skip(reporting, &experiment, text, why);
+  } else if (err != CV_OK) {
+    *why = reason;
   }
   cv_lab_experiment_fini(&experiment);
+  if (err != CV_OK || is_missing) {
+    return err;
+  }
   return cv_lab_running(name, data[0] == '\0' ? NULL : data, &reporting->settings->asked, &steps, reporting, why);
+}
+
+/* Looks for the data of all experiments before any is run: two files that fit are an error, which must not wait for
+ * hours. */
+static enum cv_err find_all(const struct settings *settings, const char *const *names, size_t count,
+                            struct cv_why *why) {
+  for (size_t i = 0; i < count && settings->data_folder != NULL; i++) {
+    struct cv_lab_experiment experiment;
+    char path[CV_LAB_PATH_BYTES];
+    CV_TRY(cv_lab_preset_open(names[i], NULL, &experiment, why));
+    enum cv_err err = find_data(settings, names[i], &experiment, path, why);
+    cv_lab_experiment_fini(&experiment);
+    if (err != CV_OK && err != CV_ERR_NOT_FOUND) {
+      return err;
+    }
+  }
+  return CV_OK;
 }
 
 static enum cv_err add_all(struct reporting *reporting, const char *const *names, size_t count, struct cv_why *why) {
@@ -180,7 +198,10 @@ static int report_on(const char *const *words, const char *const *names, size_t 
   tell_command(settings, words, command, sizeof(command));
   const struct cv_lab_report_about about = {
       .folder = settings->asked.out, .command = command, .seed = settings->asked.seed};
-  enum cv_err err = cv_lab_report_new(&about, &reporting.report, &why);
+  enum cv_err err = find_all(settings, names, count, &why);
+  if (err == CV_OK) {
+    err = cv_lab_report_new(&about, &reporting.report, &why);
+  }
   if (err == CV_OK) {
     err = add_all(&reporting, names, count, &why);
   }

@@ -19,7 +19,7 @@
 struct settings {
   struct cv_lab_asked asked;
   char *data, *shard;
-  bool json, token_level, resume;
+  bool json, token_level, resume, all;
 };
 
 static const struct cv_config_rule rules[] = {
@@ -53,6 +53,11 @@ static const struct cv_config_rule rules[] = {
      .offset = AT(json),
      .fallback = "false",
      .help = "print one JSON object per line"},
+    {.key = "all",
+     .type = CV_CONFIG_BOOL,
+     .offset = AT(all),
+     .fallback = "false",
+     .help = "print every row of a long table instead of every tenth"},
 };
 
 static const struct cv_config_table table = {
@@ -120,8 +125,8 @@ static enum cv_err show(const struct cv_lab_dataset *dataset, const struct cv_la
                         const struct settings *settings, struct cv_why *why) {
   const struct cv_lab_figure *figure = &dataset->experiment->figure;
   const char *out = settings->asked.out;
-  enum cv_err err =
-      settings->json ? cv_lab_print_json(result, stdout) : cv_lab_print_table(result, figure->x_label, stdout);
+  enum cv_err err = settings->json ? cv_lab_print_json(result, stdout)
+                                   : cv_lab_print_table(result, figure->x_label, settings->all, stdout);
   if (!settings->json && settings->shard == NULL) {
     print_claims(dataset);
   }

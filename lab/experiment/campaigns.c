@@ -31,12 +31,6 @@ static enum cv_err set_data(struct cv_yaml *yaml, const char *data, struct cv_wh
   return cv_lab_override_text(yaml, is_paid ? "workers.path" : "items.path", data, why);
 }
 
-const char *cv_lab_experiment_data(const struct cv_lab_experiment *experiment) {
-  struct cv_yaml yaml = experiment->yaml;
-  const yaml_node_t *path = path_of(&yaml);
-  return path == NULL ? NULL : cv_yaml_text(path);
-}
-
 static enum cv_err override_all(const struct cv_lab_experiment *experiment, size_t series, size_t setting,
                                 struct cv_yaml *yaml, struct cv_why *why) {
   const struct cv_lab_series *one = &experiment->one[series];
@@ -66,8 +60,8 @@ static enum cv_err check_data(const struct cv_lab_experiment *experiment, struct
   return cv_fail(why, CV_ERR_INVALID, "%s needs data; expected --data FILE", experiment->path);
 }
 
-static enum cv_err read_campaign(const struct cv_lab_experiment *experiment, size_t series, size_t setting,
-                                 struct cv_campaign_file *ret, struct cv_why *why) {
+static enum cv_err parse_campaign(const struct cv_lab_experiment *experiment, size_t series, size_t setting,
+                                  struct cv_campaign_file *ret, struct cv_why *why) {
   struct cv_yaml yaml; /* its own parse: overriding changes the document, and threads share the experiment */
   struct cv_buf buf = {.data = (uint8_t *)experiment->text, .len = experiment->bytes};
   CV_TRY(cv_yaml_parse(experiment->path, &buf, &yaml, why));
@@ -76,11 +70,22 @@ static enum cv_err read_campaign(const struct cv_lab_experiment *experiment, siz
     err = cv_campaign_read(&yaml, ret, why);
   }
   cv_yaml_close(&yaml);
+  return err;
+}
+
+enum cv_err cv_lab_first_campaign(const struct cv_lab_experiment *experiment, struct cv_campaign_file *ret,
+                                  struct cv_why *why) {
+  return parse_campaign(experiment, 0, 0, ret, why);
+}
+
+static enum cv_err read_campaign(const struct cv_lab_experiment *experiment, size_t series, size_t setting,
+                                 struct cv_campaign_file *ret, struct cv_why *why) {
+  CV_TRY(parse_campaign(experiment, series, setting, ret, why));
   /* A file of trips may be large: campaigns with the same workers share one copy, read once. */
-  if (err == CV_OK && cv_taxis_are_same(&experiment->with_taxis.items, &ret->items)) {
+  if (cv_taxis_are_same(&experiment->with_taxis.items, &ret->items)) {
     ret->items.taxi.taxis = &experiment->taxis;
   }
-  return err == CV_OK ? check_data(experiment, ret, why) : err;
+  return check_data(experiment, ret, why);
 }
 
 enum cv_err cv_lab_taxis_read(struct cv_lab_experiment *experiment, struct cv_why *why) {

@@ -10,8 +10,9 @@
 CV_MUST_USE enum cv_err cv_lab_prepare(const struct cv_lab_experiment *experiment, size_t series, size_t setting,
                                        uint64_t seed, struct cv_prepared *ret, struct cv_why *why);
 
-/* The path of the data file as the campaign states it, borrowed; NULL if it has none. */
-const char *cv_lab_experiment_data(const struct cv_lab_experiment *experiment);
+/* Reads the campaign of the first series and setting, without its data. The caller frees it. */
+CV_MUST_USE enum cv_err cv_lab_first_campaign(const struct cv_lab_experiment *experiment, struct cv_campaign_file *ret,
+                                              struct cv_why *why);
 /* Sets *ret to the data file that a series reads at a setting, on the heap; NULL if it reads none. */
 CV_MUST_USE enum cv_err cv_lab_data_path(const struct cv_lab_experiment *experiment, size_t series, size_t setting,
                                          char **ret, struct cv_why *why);

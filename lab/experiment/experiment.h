@@ -84,6 +84,7 @@ struct cv_lab_figure {
   /* The metric to draw: with error bars from low to high (a band if there are many points), or as a line without
    * errors. A series "X, theory" is drawn in the style of series X. */
   const char *metric;
+  enum cv_lab_statistic statistic; /* says what the error bars are */
 };
 
 /* Immutable once read, so that threads may share it; each piece of work parses the campaign from the text again. */

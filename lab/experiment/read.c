@@ -475,7 +475,7 @@ static enum cv_err take_numbers(struct cv_lab_experiment *experiment, const yaml
   CV_TRY(cv_section_load(&experiment->yaml, section, "experiment", rules, CV_COUNT(rules), &numbers, why));
   experiment->replicates = numbers.replicates;
   experiment->few = numbers.few == 0 ? numbers.replicates : numbers.few;
-  experiment->statistic = (enum cv_lab_statistic)numbers.statistic;
+  experiment->statistic = experiment->figure.statistic = (enum cv_lab_statistic)numbers.statistic;
   return CV_OK;
 }
 

@@ -15,6 +15,7 @@
 #include "lab/judge/effect.h"
 #include "lab/judge/summary.h"
 #include "lab/judge/terms.h"
+#include "lab/run/formula.h"
 
 /* Squares are skewed: with fewer replicates the estimate of their deviation is useless. */
 enum { ROOTS_LEAST = 100 };
@@ -397,7 +398,7 @@ static void say_digits(struct line *line, double number, int digits) {
 static void say_number(struct line *line, double mean, double se) {
   say_digits(line, mean, 4);
   if (se > 0) {
-    say(line, " +- ");
+    say(line, " ± ");
     say_digits(line, se, 2);
   }
 }
@@ -421,9 +422,14 @@ static const char *name_of(const struct hearing *hearing, size_t series) {
                                                 : derived->other;
 }
 
+static struct cv_lab_caption label_of(const struct hearing *hearing, size_t series) {
+  const char *formula = hearing->derived == NULL ? hearing->dataset->experiment->one[series].formula : NULL;
+  return cv_lab_caption_of(name_of(hearing, series), cv_lab_formula_is_asymptotic(formula));
+}
+
 static void say_series(struct line *line, const struct hearing *hearing, size_t series, size_t point) {
   struct cv_lab_summary at = found(hearing, series, point);
-  say(line, "%s has ", name_of(hearing, series));
+  say(line, "%s has ", label_of(hearing, series).text);
   say_number(line, at.mean, at.se);
 }
 
@@ -543,7 +549,7 @@ static void say_runs(struct line *line, const struct hearing *hearing, const str
     if (c->point != c->other_point) {
       say_point(line, hearing, c->other_point);
     }
-    say(line, "%s: median %s ", name_of(hearing, c->other), signs->is_ratio ? "ratio" : "difference");
+    say(line, "%s: median %s ", label_of(hearing, c->other).text, signs->is_ratio ? "ratio" : "difference");
   }
   if (n == 0) {
     say(line, "of none; there are no values");

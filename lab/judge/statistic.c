@@ -18,6 +18,16 @@ enum { GROUPS = 24 };
 
 const char *const cv_lab_statistics[] = {"mean", "median-of-means", "root-mean-square", "median", NULL};
 
+const char *cv_lab_statistic_bar(enum cv_lab_statistic statistic) {
+  static const char *const bars[] = {
+      [CV_LAB_MEAN] = "one standard error of the mean to each side",
+      [CV_LAB_MEDIAN_OF_MEANS] = "Gini's mean difference of group means on each side of their median",
+      [CV_LAB_ROOT_MEAN_SQUARE] = "one standard error of the root mean square to each side",
+      [CV_LAB_MEDIAN] = "68 % interval of the median",
+  };
+  return bars[statistic];
+}
+
 /* A compensated sum (Neumaier 1974): `low` collects the rounding errors of `high`. */
 struct sum {
   double high, low;

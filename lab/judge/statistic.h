@@ -15,6 +15,9 @@ enum cv_lab_statistic {
 /* Their names in experiments, in the order above; NULL-terminated. */
 extern const char *const cv_lab_statistics[];
 
+/* What the error bar is, for people: "one standard error of the mean to each side". */
+const char *cv_lab_statistic_bar(enum cv_lab_statistic statistic);
+
 /* A statistic with its error; errors are NAN with too few values. */
 struct cv_lab_summary {
   double mean;      /* the statistic itself; NAN without values */

@@ -152,7 +152,8 @@ static enum cv_err add_row(const struct cv_lab_dataset *dataset, size_t series, 
                            .se = summary.se,
                            .low = summary.low,
                            .high = summary.high,
-                           .n = summary.n};
+                           .n = summary.n,
+                           .is_asymptotic = cv_lab_formula_is_asymptotic(experiment->one[series].formula)};
   (void)snprintf(row.series, sizeof(row.series), "%s", experiment->one[series].name);
   (void)snprintf(row.metric, sizeof(row.metric), "%s", experiment->metric[metric].name);
   return cv_lab_result_add(result, &row);

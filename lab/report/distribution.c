@@ -164,7 +164,7 @@ static size_t height_of(const struct scatter *scatter) {
 
 static enum cv_err write_script(const struct scatter *scatter, const char *folder, struct cv_why *why) {
   const struct cv_lab_experiment *experiment = scatter->dataset->experiment;
-  char title[160];
+  char title[160], about[200];
   FILE *file = cv_lab_file_create(folder, scatter->name.text, "gp", why);
   if (file == NULL) {
     return CV_ERR_IO;
@@ -177,8 +177,11 @@ static enum cv_err write_script(const struct scatter *scatter, const char *folde
                    (unsigned long long)scatter->dataset->replicates, experiment->figure.x_label,
                    experiment->x[scatter->first]);
   }
-  cv_lab_gnuplot_begin(title, scatter->points > 1 ? experiment->figure.x_label : NULL, experiment->figure.y_label,
-                       file);
+  (void)snprintf(about, sizeof(about),
+                 "boxes: quartiles and median; whiskers: 5 to 95 %%; marks: %s; dots: single replicates",
+                 cv_lab_statistics[experiment->statistic]);
+  cv_lab_gnuplot_begin(title, about, scatter->points > 1 ? experiment->figure.x_label : NULL,
+                       experiment->figure.y_label, file);
   write_tics(scatter, file);
   /* A mean may be above 0 where single replicates, as of a regret, are not: these have no place on a logarithmic
    * axis. */

@@ -8,12 +8,18 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/base/text.h"
+#include "lab/report/ends.h"
 #include "lab/report/gnuplot.h"
 
 /* MANY: a series with more points is drawn as a line in a band. TICS_MOST: up to this many x get a label each. */
 enum { SERIES_MAX = 64, MANY = 24, TICS_MOST = 12 };
 /* LOOKS_MOST: more styles cannot be distinguished, so the cells of a grid then get one panel each. */
-enum { LOOKS_MOST = 12, CELLS_MAX = 16, PANEL_HEIGHT = 340, TITLE_HEIGHT = 55, LEGEND_HEIGHT = 18, LEGENDS_BESIDE = 3 };
+enum { LOOKS_MOST = 12, CELLS_MAX = 16, PANEL_HEIGHT = 340, TITLE_HEIGHT = 75, LEGEND_HEIGHT = 18, LEGENDS_BESIDE = 3 };
+/* Longer names have no room beside the plot. */
+enum { END_COLUMNS_MOST = 32 };
+/* A line of text beside a plot, as a share of the plot's height. */
+static const double end_height = .042;
 
 struct drawing {
   const struct cv_lab_figure *figure;
@@ -23,7 +29,8 @@ struct drawing {
     const char *name;
     size_t points, look;
     const char *cell; /* "epsilon 0.1" of "NAME, epsilon 0.1"; NULL: in all panels */
-    bool has_errors, has_theory, is_theory;
+    bool has_errors, has_theory, is_theory, is_asymptotic;
+    double end_x, end; /* its last point */
   } one[SERIES_MAX];
   size_t count, looks;
   bool has_x;
@@ -31,6 +38,10 @@ struct drawing {
   double low, high;     /* of all that is drawn */
   size_t cells;         /* panels; 0: one plot */
   const char *cell[CELLS_MAX];
+  struct cv_lab_bars bars;
+  struct cv_lab_end end[LOOKS_MOST]; /* names beside the lines' ends; none if there are no `ends` */
+  size_t ends;
+  bool has_legend;
 };
 
 static bool is_drawn(const struct drawing *drawing, const struct cv_lab_row *row) {
@@ -57,9 +68,13 @@ static void collect_row(struct drawing *drawing, const struct cv_lab_row *row) {
   struct one *one = find(drawing, row->series, strlen(row->series));
   if (one == NULL && drawing->count < SERIES_MAX) {
     one = &drawing->one[drawing->count++];
-    *one = (struct one){.name = row->series};
+    *one = (struct one){.name = row->series, .is_asymptotic = row->is_asymptotic, .end_x = -(double)INFINITY};
   }
   if (one != NULL) {
+    if (row->x >= one->end_x) {
+      one->end_x = row->x;
+      one->end = row->mean;
+    }
     one->points++;
     one->has_errors = one->has_errors || isfinite(row->se);
     drawing->least = row->mean > 0 ? fmin(drawing->least, row->mean) : drawing->least;
@@ -155,6 +170,49 @@ static void divide(struct drawing *drawing) {
   }
 }
 
+/* The range of y that shows everything, with a little space. */
+static void range_of(const struct drawing *drawing, double *low, double *high) {
+  double spread = drawing->high - drawing->low, pad = spread > 0 ? .03 * spread : .1 * fabs(drawing->high) + .01;
+  if (drawing->figure->log_y) {
+    *low = fmin(drawing->least, drawing->low > 0 ? drawing->low : drawing->least) / 1.2;
+    *high = drawing->high * 1.2;
+    return;
+  }
+  /* Costs and shares start at 0 rather than a little below. */
+  *low = drawing->low >= 0 && drawing->low < pad ? 0 : drawing->low - pad;
+  *high = drawing->high + pad;
+}
+
+/* The height of a value in the plot, as a share. */
+static double height_in(const struct drawing *drawing, double value) {
+  double low, high;
+  range_of(drawing, &low, &high);
+  return drawing->figure->log_y ? log(fmax(value, low) / low) / log(high / low) : (value - low) / (high - low);
+}
+
+static size_t columns_of_name(const struct one *one) {
+  return cv_text_columns(cv_lab_caption_of(one->name, one->is_asymptotic).text);
+}
+
+/* Names the lines at their ends, where that tells more than a legend: several lines in one plot, with short names. */
+static void place_ends(struct drawing *drawing) {
+  drawing->has_legend = true;
+  if (!drawing->has_x || drawing->cells > 0 || drawing->looks < 2 || drawing->looks > LOOKS_MOST) {
+    return;
+  }
+  for (size_t i = 0; i < drawing->count; i++) {
+    const struct one *one = &drawing->one[i];
+    if (columns_of_name(one) > END_COLUMNS_MOST && !one->is_theory) {
+      drawing->ends = 0;
+      return;
+    }
+    if (!one->is_theory) {
+      drawing->end[drawing->ends++] = (struct cv_lab_end){.series = i, .at = height_in(drawing, one->end)};
+    }
+  }
+  drawing->has_legend = !cv_lab_ends_place(drawing->end, drawing->ends, end_height);
+}
+
 /* The end of an error bar. A logarithmic axis has no place for 0: there the bar ends a decade below all values. */
 static double end_of_bar(const struct drawing *drawing, double end, double mean) {
   if (!isfinite(end)) {
@@ -183,6 +241,11 @@ static enum cv_err write_data(const struct drawing *drawing, const char *folder,
     }
   }
   return cv_lab_file_finish(file, folder, why);
+}
+
+/* Whether its errors are a band: bars of many points would cover each other. */
+static bool is_in_band(const struct one *one) {
+  return one->points > MANY && !one->has_theory;
 }
 
 static void write_source(const struct drawing *drawing, size_t at, FILE *to) {
@@ -216,7 +279,7 @@ static void write_line(const struct drawing *drawing, const struct one *one, boo
 
 static void write_series(const struct drawing *drawing, size_t at, FILE *to) {
   const struct one *one = &drawing->one[at];
-  bool is_band = one->points > MANY && !one->has_theory;
+  bool is_band = is_in_band(one);
   if (one->has_errors) {
     write_errors(drawing, at, is_band, to);
   }
@@ -226,7 +289,7 @@ static void write_series(const struct drawing *drawing, size_t at, FILE *to) {
     (void)fputs("notitle", to);
   } else {
     (void)fputs("title ", to);
-    cv_lab_gnuplot_quote(one->name, to);
+    cv_lab_gnuplot_quote(cv_lab_caption_of(one->name, one->is_asymptotic).text, to);
   }
 }
 
@@ -277,13 +340,25 @@ static size_t columns_of(const struct drawing *drawing) {
   return drawing->cells > 4 ? 3 : 2;
 }
 
+/* How many names of the legend gnuplot sets beside each other at least; it is generous with the width of letters. */
+static size_t legends_beside(const struct drawing *drawing) {
+  size_t longest = 0;
+  for (size_t i = 0; i < drawing->count; i++) {
+    size_t n = base_of(&drawing->one[i]);
+    longest = n > longest ? n : longest;
+  }
+  size_t most = 880 / (80 + 19 * longest / 2);
+  return most < 1 ? 1 : most < LEGENDS_BESIDE ? most : LEGENDS_BESIDE;
+}
+
 static size_t legend_height(const struct drawing *drawing) {
-  return 20 + LEGEND_HEIGHT * ((drawing->looks + LEGENDS_BESIDE - 1) / LEGENDS_BESIDE);
+  size_t beside = legends_beside(drawing);
+  return 20 + LEGEND_HEIGHT * ((drawing->looks + beside - 1) / beside);
 }
 
 static size_t height_of(const struct drawing *drawing) {
   size_t rows = (drawing->cells + columns_of(drawing) - 1) / columns_of(drawing);
-  return drawing->cells == 0 ? cv_lab_gnuplot_height(drawing->looks)
+  return drawing->cells == 0 ? cv_lab_gnuplot_height(drawing->has_legend ? drawing->looks : 0)
                              : TITLE_HEIGHT + rows * PANEL_HEIGHT + legend_height(drawing);
 }
 
@@ -329,25 +404,50 @@ static void write_panel(const struct drawing *drawing, size_t cell, FILE *to) {
   write_one_plot(drawing, drawing->cell[cell], to);
 }
 
+static void write_range(const struct drawing *drawing, FILE *to) {
+  double low, high;
+  range_of(drawing, &low, &high);
+  (void)fprintf(to, "set yrange [%.6g:%.6g]\n", low, high);
+}
+
 static void write_panels(const struct drawing *drawing, FILE *to) {
-  double spread = drawing->high - drawing->low, pad = spread > 0 ? .03 * spread : .1 * fabs(drawing->high) + .01;
   (void)fputs("set multiplot title ", to);
-  cv_lab_gnuplot_quote(drawing->figure->title, to);
-  (void)fputs("\n", to);
+  cv_lab_gnuplot_quote_lines(drawing->figure->title, drawing->bars.text, to);
+  (void)fputs(" font ',11'\n", to);
   write_legend(drawing, to);
   cv_lab_gnuplot_axes(to);
   write_tics(drawing, to);
   (void)fputs("set tics font ',10'\nset xtics rotate by 40 right\nset xlabel offset 0,1\n", to);
   /* A fixed range for all panels: gnuplot would choose one for each, and the panels could not be compared. */
-  if (drawing->figure->log_y) {
-    (void)fprintf(to, "set yrange [%.6g:%.6g]\n", drawing->least / 1.2, drawing->high * 1.2);
-  } else {
-    (void)fprintf(to, "set yrange [%.6g:%.6g]\n", drawing->low - pad, drawing->high + pad);
-  }
+  write_range(drawing, to);
   for (size_t i = 0; i < drawing->cells; i++) {
     write_panel(drawing, i, to);
   }
   (void)fputs("unset multiplot\n", to);
+}
+
+/* ---- the whole ---- */
+
+/* Writes the names beside the plot; a thin line leads to each from its line's end. */
+static void write_ends(const struct drawing *drawing, FILE *to) {
+  size_t columns = 0;
+  for (size_t i = 0; i < drawing->ends; i++) {
+    const struct cv_lab_end *end = &drawing->end[i];
+    const struct one *one = &drawing->one[end->series];
+    const char *colour = cv_lab_look_of(one->look).colour;
+    size_t length = columns_of_name(one);
+    columns = length > columns ? length : columns;
+    (void)fputs("set label ", to);
+    cv_lab_gnuplot_quote(cv_lab_caption_of(one->name, one->is_asymptotic).text, to);
+    (void)fprintf(to, " at graph 1.025, graph %.4f left noenhanced font ',10' tc rgb '%s'\n", end->place, colour);
+    (void)fprintf(to, "set arrow from first %.10g, graph %.4f to graph 1.02, graph %.4f nohead lw 0.7 lc rgb '%s'\n",
+                  one->end_x, end->at, end->place, colour);
+  }
+  if (drawing->ends > 0) {
+    (void)fprintf(to, "set rmargin at screen %.4f\n", 1 - (34 + 7.4 * (double)columns) / 900);
+    (void)fputs(drawing->has_legend ? "" : "unset key\n", to);
+    write_range(drawing, to);
+  }
 }
 
 static void write_plot(const void *data, FILE *to) {
@@ -370,9 +470,13 @@ static enum cv_err write_script(const struct drawing *drawing, const char *folde
   if (file == NULL) {
     return CV_ERR_IO;
   }
-  cv_lab_gnuplot_begin(figure->title, drawing->has_x ? figure->x_label : NULL, figure->y_label, file);
+  const char *about = drawing->cells == 0 ? drawing->bars.text : NULL; /* panels have it in their common title */
+  cv_lab_gnuplot_begin(figure->title, about, drawing->has_x ? figure->x_label : NULL, figure->y_label, file);
   if (figure->log_x && drawing->has_x) {
     (void)fprintf(file, "set logscale x %d\n", is_power_of_two(drawing->last_x) ? 2 : 10);
+    if (drawing->ends > 0) { /* names stand where the lines end, not a decade later */
+      (void)fprintf(file, "set xrange [*:%.10g]\n", 1.03 * drawing->last_x);
+    }
   } else if (drawing->has_x) {
     bool has_tics = drawing->one[0].points <= TICS_MOST;
     (void)fputs(has_tics ? "set offsets graph 0.02, graph 0.02, 0, 0\n" : "set autoscale xfix\n", file);
@@ -383,8 +487,63 @@ static enum cv_err write_script(const struct drawing *drawing, const char *folde
   } else {
     write_names(drawing, file);
   }
+  write_ends(drawing, file);
   cv_lab_gnuplot_twice(drawing->name.text, height_of(drawing), write_plot, drawing, file);
+  cv_lab_gnuplot_small(drawing->name.text, height_of(drawing), write_plot, drawing, file);
   return cv_lab_file_finish(file, folder, why);
+}
+
+/* The numbers of replicates that the bars rest on, and which series have bars or bands. */
+struct ground {
+  uint64_t least, most;
+  bool has_bars, has_bands, has_lines;
+};
+
+static struct ground ground_of(const struct drawing *drawing) {
+  struct ground ground = {.least = UINT64_MAX};
+  for (size_t i = 0; i < drawing->result->rows; i++) {
+    const struct cv_lab_row *row = &drawing->result->row[i];
+    if (is_drawn(drawing, row) && row->n > 0) {
+      ground.least = row->n < ground.least ? row->n : ground.least;
+      ground.most = row->n > ground.most ? row->n : ground.most;
+    }
+  }
+  for (size_t i = 0; i < drawing->count; i++) {
+    const struct one *one = &drawing->one[i];
+    ground.has_bands = ground.has_bands || (one->has_errors && is_in_band(one));
+    ground.has_bars = ground.has_bars || (one->has_errors && !is_in_band(one));
+    ground.has_lines = ground.has_lines || !one->has_errors;
+  }
+  return ground;
+}
+
+static struct cv_lab_bars say_bars(const struct drawing *drawing) {
+  const struct ground ground = ground_of(drawing);
+  const char *what = ground.has_bars && ground.has_bands ? "bars and bands" : ground.has_bands ? "bands" : "bars";
+  const unsigned long long least = ground.least, most = ground.most;
+  char count[64];
+  struct cv_lab_bars bars = {"computed, not run"};
+  if (most == 0) {
+    return bars;
+  }
+  if (least < most) {
+    (void)snprintf(count, sizeof(count), "%llu to %llu replicates", least, most);
+  } else {
+    (void)snprintf(count, sizeof(count), "%llu replicate%s", most, most == 1 ? "" : "s");
+  }
+  if (ground.has_bars || ground.has_bands) {
+    (void)snprintf(bars.text, sizeof(bars.text), "%s: %s; %s%s", what, cv_lab_statistic_bar(drawing->figure->statistic),
+                   count, ground.has_lines ? "; lines without them are computed" : "");
+  } else {
+    (void)snprintf(bars.text, sizeof(bars.text), "%s, too few for bars", count);
+  }
+  return bars;
+}
+
+struct cv_lab_bars cv_lab_figure_bars(const struct cv_lab_figure *figure, const struct cv_lab_result *result) {
+  struct drawing drawing = {.figure = figure, .result = result};
+  collect(&drawing);
+  return say_bars(&drawing);
 }
 
 enum cv_err cv_lab_figure_draw(const struct cv_lab_figure *figure, const struct cv_lab_result *result,
@@ -396,6 +555,8 @@ enum cv_err cv_lab_figure_draw(const struct cv_lab_figure *figure, const struct 
   if (drawing.count == 0) {
     return cv_fail(why, CV_ERR_NOT_FOUND, "%s: there are no values of %s to draw", figure->name, figure->metric);
   }
+  drawing.bars = say_bars(&drawing);
+  place_ends(&drawing);
   CV_TRY(write_data(&drawing, folder, why));
   CV_TRY(write_script(&drawing, folder, why));
   return cv_lab_gnuplot_run(folder, drawing.name.text, why);

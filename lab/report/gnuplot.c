@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PATH_BYTES = 4096 };
+enum { PATH_BYTES = 4096, SMALL_WIDTH = 300 };
 
 struct cv_lab_slug cv_lab_slug(const char *name, const char *ending) {
   struct cv_lab_slug slug;
@@ -94,20 +94,34 @@ void cv_lab_gnuplot_axes(FILE *to) {
       to);
 }
 
-void cv_lab_gnuplot_begin(const char *title, const char *x_label, const char *y_label, FILE *to) {
+void cv_lab_gnuplot_quote_lines(const char *first, const char *second, FILE *to) {
+  cv_lab_gnuplot_quote(first, to);
+  (void)fputs(".\"\\n\".", to);
+  cv_lab_gnuplot_quote(second, to);
+}
+
+void cv_lab_gnuplot_begin(const char *title, const char *about, const char *x_label, const char *y_label, FILE *to) {
   (void)fputs("set encoding utf8\n", to);
   cv_lab_gnuplot_axes(to);
   (void)fputs(
       "set key below center horizontal Left reverse noenhanced samplen 4 spacing 1.2\nset bars 0.6\n"
-      "set xlabel offset 0,0.2\n",
+      "set xlabel offset 0,0.35\n",
       to);
-  cv_lab_gnuplot_label("title", title, to);
+  if (about == NULL) {
+    cv_lab_gnuplot_label("title", title, to);
+  } else { /* in the middle of the picture, not of the plot, which may have names beside it */
+    (void)fputs("set tmargin 4.2\nset label ", to);
+    cv_lab_gnuplot_quote(title == NULL ? "" : title, to);
+    (void)fputs(" at screen 0.5, graph 1 offset 0,2.2 center noenhanced\nset label ", to);
+    cv_lab_gnuplot_quote(about, to);
+    (void)fputs(" at screen 0.5, graph 1 offset 0,0.8 center noenhanced font ',10' tc rgb '#555555'\n", to);
+  }
   cv_lab_gnuplot_label("xlabel", x_label, to);
   cv_lab_gnuplot_label("ylabel", y_label, to);
 }
 
 size_t cv_lab_gnuplot_height(size_t legends) {
-  return 520 + 20 * ((legends + 1) / 2); /* legends mostly come in two columns */
+  return 545 + 20 * ((legends + 1) / 2); /* legends mostly come in two columns */
 }
 
 void cv_lab_gnuplot_twice(const char *name, size_t height, void (*plot)(const void *data, FILE *to), const void *data,
@@ -120,6 +134,19 @@ void cv_lab_gnuplot_twice(const char *name, size_t height, void (*plot)(const vo
                 "set terminal pngcairo size 1800,%zu font 'sans,13' fontscale 2 lw 2 ps 2 dashlength 1.2 noenhanced\n",
                 2 * height);
   (void)fprintf(to, "set output '%s.png'\n", name);
+  plot(data, to);
+  (void)fputs("unset output\n", to);
+}
+
+void cv_lab_gnuplot_small(const char *name, size_t height, void (*plot)(const void *data, FILE *to), const void *data,
+                          FILE *to) {
+  (void)fprintf(
+      to,
+      "unset key\nunset title\nunset xlabel\nunset ylabel\nunset label\nunset arrow\n"
+      "set rmargin -1\nset tmargin -1\nset xtics format ''\nset ytics format ''\n"
+      "set terminal pngcairo size %d,%zu font 'sans,13' fontscale 0.35 lw 0.8 ps 0.5 dashlength 1.2 noenhanced\n"
+      "set output '%s-small.png'\n",
+      SMALL_WIDTH, SMALL_WIDTH * height / 900, name);
   plot(data, to);
   (void)fputs("unset output\n", to);
 }

@@ -38,8 +38,8 @@ struct cv_lab_look {
 };
 struct cv_lab_look cv_lab_look_of(size_t series);
 
-/* Writes the head of a script. `title` and the labels may be NULL. */
-void cv_lab_gnuplot_begin(const char *title, const char *x_label, const char *y_label, FILE *to);
+/* Writes the head of a script. `about` stands in small letters below the title. All texts may be NULL. */
+void cv_lab_gnuplot_begin(const char *title, const char *about, const char *x_label, const char *y_label, FILE *to);
 /* Writes the settings of axes and grid, as cv_lab_gnuplot_begin() does. */
 void cv_lab_gnuplot_axes(FILE *to);
 /* Writes `set WHAT 'TEXT'`; nothing if `text` is NULL. */
@@ -48,6 +48,11 @@ void cv_lab_gnuplot_label(const char *what, const char *text, FILE *to);
  * large. */
 void cv_lab_gnuplot_twice(const char *name, size_t height, void (*plot)(const void *data, FILE *to), const void *data,
                           FILE *to);
+/* Writes the plot once more for NAME-small.png, without names and legend, as a thumbnail 300 wide. */
+void cv_lab_gnuplot_small(const char *name, size_t height, void (*plot)(const void *data, FILE *to), const void *data,
+                          FILE *to);
+/* Writes two texts as one, in two lines, for a title. */
+void cv_lab_gnuplot_quote_lines(const char *first, const char *second, FILE *to);
 /* The height of a plot with this many legends below it. */
 size_t cv_lab_gnuplot_height(size_t legends);
 /* Runs gnuplot on FOLDER/NAME.gp, in the folder. */

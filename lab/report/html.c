@@ -56,67 +56,51 @@ static enum cv_err read_file(const char *path, struct cv_buf *ret, struct cv_why
   }
   bool failed = ferror(file) != 0;
   (void)fclose(file);
-  cv_buf_put(ret, "", 1);
   if (failed || !cv_buf_ok(ret)) {
     return cv_fail(why, failed ? CV_ERR_IO : CV_ERR_NOMEM, "%s: cannot be read", path);
   }
   return CV_OK;
 }
 
-/* If an identifier of the drawing follows, the length up to it, else 0: id='gpPt1', href='#gpPt1', url(#clip). */
-static size_t before_name(const char *at) {
-  static const char *const starts[] = {" id='", " id=\"", "href='#", "href=\"#", "url(#"};
-  for (size_t i = 0; i < CV_COUNT(starts); i++) {
-    if (strncmp(at, starts[i], strlen(starts[i])) == 0) {
-      return strlen(starts[i]);
-    }
-  }
-  return 0;
+void cv_lab_html_drawing(const char *name, const char *label, FILE *to) {
+  (void)fputs("<a href=\"", to);
+  cv_lab_html_text(name, to);
+  (void)fputs(".svg\"><img loading=\"lazy\" src=\"", to);
+  cv_lab_html_text(name, to);
+  (void)fputs(".svg\" alt=\"", to);
+  cv_lab_html_text(label, to);
+  (void)fputs("\"></a>\n", to);
 }
 
-/* Skips a <title> or <desc>, which browsers show as a tooltip. */
-static const char *skip_caption(const char *at) {
-  static const char *const ends[][2] = {{"<title>", "</title>"}, {"<desc>", "</desc>"}};
-  for (size_t i = 0; i < CV_COUNT(ends); i++) {
-    const char *end = strncmp(at, ends[i][0], strlen(ends[i][0])) == 0 ? strstr(at, ends[i][1]) : NULL;
-    if (end != NULL) {
-      return end + strlen(ends[i][1]);
-    }
-  }
-  return at;
-}
-
-static void copy_drawing(const char *at, const char *prefix, FILE *to) {
-  while (*at != '\0') {
-    const char *after = skip_caption(at);
-    size_t n = before_name(at);
-    if (after > at) {
-      at = after;
-    } else if (n > 0) { /* gnuplot gives the same identifiers in every drawing */
-      (void)fprintf(to, "%.*s%s", (int)n, at, prefix);
-      at += n;
-    } else {
-      (void)fputc(*at++, to);
-    }
+static void write_base64(const uint8_t *at, size_t n, FILE *to) {
+  static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  for (size_t i = 0; i < n; i += 3) {
+    size_t left = n - i;
+    uint32_t three = (uint32_t)at[i] << 16 | (left > 1 ? (uint32_t)at[i + 1] << 8 : 0) | (left > 2 ? at[i + 2] : 0);
+    (void)fputc(digits[three >> 18], to);
+    (void)fputc(digits[three >> 12 & 63], to);
+    (void)fputc(left > 1 ? digits[three >> 6 & 63] : '=', to);
+    (void)fputc(left > 2 ? digits[three & 63] : '=', to);
   }
 }
 
-enum cv_err cv_lab_html_svg(const char *folder, const char *name, const char *prefix, const char *label, FILE *to,
-                            struct cv_why *why) {
+enum cv_err cv_lab_html_thumbnail(const char *folder, const char *name, const char *label, FILE *to,
+                                  struct cv_why *why) {
+  static const char head[] = "\x89PNG\r\n\x1a\n";
   char path[PATH_BYTES];
-  struct cv_buf text = {0};
-  (void)snprintf(path, sizeof(path), "%s/%s.svg", folder, name);
-  enum cv_err err = read_file(path, &text, why);
-  const char *start = err == CV_OK ? strstr((const char *)text.data, "<svg") : NULL;
-  if (err == CV_OK && start == NULL) {
-    err = cv_fail(why, CV_ERR_FORMAT, "%s: no drawing", path);
+  struct cv_buf bytes = {0};
+  (void)snprintf(path, sizeof(path), "%s/%s.png", folder, name);
+  enum cv_err err = read_file(path, &bytes, why);
+  if (err == CV_OK && (bytes.len < sizeof(head) - 1 || memcmp(bytes.data, head, sizeof(head) - 1) != 0)) {
+    err = cv_fail(why, CV_ERR_FORMAT, "%s: no picture", path);
   }
   if (err == CV_OK) {
-    (void)fputs("<svg role=\"img\" aria-label=\"", to);
+    (void)fputs("<img alt=\"", to);
     cv_lab_html_text(label, to);
-    (void)fputc('"', to);
-    copy_drawing(start + strlen("<svg"), prefix, to);
+    (void)fputs("\" src=\"data:image/png;base64,", to);
+    write_base64(bytes.data, bytes.len, to);
+    (void)fputs("\">", to);
   }
-  cv_buf_fini(&text);
+  cv_buf_fini(&bytes);
   return err;
 }

@@ -16,6 +16,7 @@ struct cv_lab_judged {
 struct cv_lab_entry {
   char *name, *about, *paper, *source; /* owned */
   char anchor[120];                    /* identifier in the page */
+  bool has_figure;                     /* FOLDER/NAME-small.png is its thumbnail */
   size_t claims;
   struct cv_lab_judged *claim; /* owned */
 };
@@ -35,8 +36,14 @@ void cv_lab_report_overview(const struct cv_lab_report *report, FILE *to);
 /* The two kinds of claims of an experiment, each with its own table: false for the paper's, true for our own. */
 bool cv_lab_entry_has(const struct cv_lab_entry *entry, bool is_ours);
 
-/* Writes the section of an experiment, with drawings; a drawing that fails is replaced by its error message. */
-void cv_lab_report_section(const struct cv_lab_report *report, const struct cv_lab_entry *entry,
+/* Writes how many claims of an experiment have each verdict: "papers' claims ✓ 3 ✗ 1; our own ✓ 2". */
+void cv_lab_entry_counts(const struct cv_lab_entry *entry, FILE *to);
+/* A sign for a verdict that does not depend on colour, as HTML. */
+extern const char *const cv_lab_verdict_signs[CV_LAB_VERDICTS];
+
+/* Writes the section of an experiment and draws its figures, which the section links; one that fails is replaced by its
+ * error message. Sets entry->has_figure. */
+void cv_lab_report_section(const struct cv_lab_report *report, struct cv_lab_entry *entry,
                            const struct cv_lab_dataset *dataset, double seconds, FILE *to);
 /* Writes the section of an experiment that was not run. */
 void cv_lab_report_absence(const struct cv_lab_entry *entry, const struct cv_lab_experiment *experiment,

@@ -185,9 +185,15 @@ static const char style[] =
     "var(--open)}\n"
     ".bar{display:block;width:12rem;height:.6rem;margin-top:.3rem}.f0{fill:var(--yes)}.f1{fill:var(--no)}"
     ".f2{fill:var(--none)}.f3{fill:var(--line)}q{font-style:italic}\n"
-    "figure{margin:1rem 0;break-inside:avoid}figure svg{width:100%;height:auto;background:#fff;border-radius:6px}\n"
+    "figure{margin:1rem 0;break-inside:avoid}figure img{width:100%;height:auto;background:#fff;border-radius:6px}\n"
+    ".cards{list-style:none;padding:0;display:grid;grid-template-columns:repeat(auto-fill,minmax(18rem,1fr));gap:1."
+    "2rem}"
+    ".cards li{margin:0;font-size:.9rem}.cards img,.cards .none{display:block;width:100%;aspect-ratio:300/188;"
+    "object-fit:contain;background:#fff;border:1px solid var(--line);border-radius:6px;box-sizing:border-box}"
+    ".cards .none{background:var(--card);color:var(--soft);text-align:center;padding-top:4rem}\n"
     "pre{background:var(--card);padding:1rem;overflow-x:auto;font-size:.85rem}summary{cursor:pointer}\n"
     "li{margin:.5rem 0}\n"
+    "@media(max-width:40rem){table{display:block;overflow-x:auto}}\n"
     "@media print{body{max-width:none;font-size:11pt}details:not([open]){display:none}h2{break-after:avoid}}\n";
 
 static void write_head(const struct cv_lab_report *report, FILE *to) {
@@ -208,7 +214,10 @@ static void write_head(const struct cv_lab_report *report, FILE *to) {
                 report->entries, papers, ours);
   (void)fputs("<p class=\"soft\">Made by <code>", to);
   cv_lab_html_text(report->command, to);
-  (void)fputs("</code>, which gives the same numbers again, except for times.</p>\n", to);
+  (void)fputs(
+      "</code>, which gives the same numbers again, except for times. The large figures are the files NAME.svg "
+      "beside this page: keep them in one folder.</p>\n",
+      to);
 }
 
 enum cv_err cv_lab_report_page(const struct cv_lab_report *report, const char *path, struct cv_why *why) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A report on experiments: a summary with one line for each paper, then the experiments with claims, results, figures,
- * and which claims hold. It is one self-contained web page (no script, no network), and the verdicts as a text.
+ * A report on experiments: a summary with one line for each paper and a line with a thumbnail for each experiment, then
+ * the experiments with claims, results, figures, and which claims hold, all folded. It is a web page without scripts or
+ * network, which shows the large figures from files beside it, and the verdicts as a text.
  */
 #ifndef CV_LAB_REPORT_H
 #define CV_LAB_REPORT_H

@@ -8,6 +8,7 @@
 #include "lab/report/gnuplot.h"
 #include "lab/report/html.h"
 #include "lab/report/parts.h"
+#include "lab/run/formula.h"
 
 /* The largest number of lines of a table; of more points it shows every n-th. */
 enum { LINES_MOST = 24 };
@@ -18,10 +19,10 @@ static void element(const char *tag, const char *text, FILE *to) {
   (void)fprintf(to, "</%.*s>\n", (int)strcspn(tag, " "), tag);
 }
 
-/* Writes a verdict with a sign that does not depend on colour. */
+const char *const cv_lab_verdict_signs[CV_LAB_VERDICTS] = {"&#10003;", "&#10007;", "=", "?"};
+
 static void write_badge(const struct cv_lab_judged *claim, FILE *to) {
-  static const char *const signs[CV_LAB_VERDICTS] = {"&#10003;", "&#10007;", "=", "?"};
-  (void)fprintf(to, "<span class=\"v v%d\">%s ", (int)claim->verdict, signs[claim->verdict]);
+  (void)fprintf(to, "<span class=\"v v%d\">%s ", (int)claim->verdict, cv_lab_verdict_signs[claim->verdict]);
   cv_lab_html_text(claim->answer, to);
   (void)fputs("</span>", to);
 }
@@ -67,16 +68,32 @@ static void write_claims(const struct cv_lab_entry *entry, bool is_ours, FILE *t
   (void)fputs("</tbody></table>\n", to);
 }
 
-static void write_begin(const struct cv_lab_entry *entry, FILE *to) {
+/* Opens the section; what follows the experiment's line is folded. */
+static void write_begin(const struct cv_lab_entry *entry, const char *reason, FILE *to) {
   (void)fprintf(to, "<section id=\"%s\">\n<h2>", entry->anchor);
   cv_lab_html_text(entry->name, to);
   (void)fputs("</h2>\n", to);
   element("p", entry->about, to);
+  if (reason != NULL) {
+    (void)fputs("<p><strong>Not run:</strong> ", to);
+    cv_lab_html_text(reason, to);
+    (void)fputs("</p>\n", to);
+  } else {
+    (void)fputs("<p>", to);
+    cv_lab_entry_counts(entry, to);
+    (void)fputs("</p>\n", to);
+  }
+  (void)fprintf(to, "<details><summary>%s</summary>\n",
+                reason != NULL ? "Claims and settings" : "Claims, figures, numbers and settings");
   if (entry->paper[0] != '\0') {
     element("p class=\"soft\"", entry->paper, to);
   }
   write_claims(entry, false, to);
   write_claims(entry, true, to);
+}
+
+static void write_end(FILE *to) {
+  (void)fputs("</details>\n</section>\n", to);
 }
 
 static void write_settings(const struct cv_lab_experiment *experiment, FILE *to) {
@@ -87,52 +104,39 @@ static void write_settings(const struct cv_lab_experiment *experiment, FILE *to)
 
 /* ---- figures ---- */
 
-static const char *describe_bars(const struct cv_lab_experiment *experiment) {
-  switch (experiment->statistic) {
-    case CV_LAB_MEDIAN_OF_MEANS:
-      return "median of means, with Gini's mean difference of the group means above and below it";
-    case CV_LAB_ROOT_MEAN_SQUARE:
-      return "root mean squares, with one standard error to each side";
-    case CV_LAB_MEDIAN:
-      return "medians, with an interval that has the true one with a probability of at least 68 %";
-    default:
-      return "means, with one standard error to each side";
-  }
-}
-
 /* Writes a figure; `err` is the result of drawing it. */
-static void write_figure(const struct cv_lab_report *report, const struct cv_lab_entry *entry, enum cv_err err,
-                         struct cv_why *why, const char *ending, const char *caption, FILE *to) {
-  char prefix[128], label[600];
-  (void)snprintf(prefix, sizeof(prefix), "%s%s-", entry->anchor, ending);
+static void write_figure(const struct cv_lab_entry *entry, enum cv_err err, const struct cv_why *why,
+                         const char *ending, const char *caption, FILE *to) {
+  char label[900];
   (void)snprintf(label, sizeof(label), "%s: %s", entry->about, caption);
   (void)fputs("<figure>\n", to);
-  if (err == CV_OK) {
-    err = cv_lab_html_svg(report->folder, cv_lab_slug(entry->name, ending).text, prefix, label, to, why);
-  }
   /* A report without gnuplot still has its numbers and verdicts. */
-  if (err != CV_OK) {
+  if (err == CV_OK) {
+    cv_lab_html_drawing(cv_lab_slug(entry->name, ending).text, label, to);
+  } else {
     element("p", why->text[0] == '\0' ? cv_err_text(err) : why->text, to);
   }
   element("figcaption", caption, to);
   (void)fputs("</figure>\n", to);
 }
 
-static void write_figures(const struct cv_lab_report *report, const struct cv_lab_entry *entry,
+static void write_figures(const struct cv_lab_report *report, struct cv_lab_entry *entry,
                           const struct cv_lab_dataset *dataset, const struct cv_lab_result *result, FILE *to) {
   const struct cv_lab_experiment *experiment = dataset->experiment;
   struct cv_why why = {0};
-  char caption[400];
+  char caption[600];
   enum cv_err err = cv_lab_figure_draw(&experiment->figure, result, report->folder, &why);
-  (void)snprintf(caption, sizeof(caption), "%s: %s.", experiment->figure.y_label, describe_bars(experiment));
-  write_figure(report, entry, err, &why, "", caption, to);
+  entry->has_figure = err == CV_OK;
+  (void)snprintf(caption, sizeof(caption), "%s. %s.", experiment->figure.y_label,
+                 cv_lab_figure_bars(&experiment->figure, result).text);
+  write_figure(entry, err, &why, "", caption, to);
   why.text[0] = '\0';
   err = cv_lab_distribution_draw(dataset, report->folder, &why);
   (void)snprintf(caption, sizeof(caption),
                  "%s of single replicates: quartiles with the median and a mark for the value of the figure above; "
                  "whiskers from 5 to 95 %%.",
                  experiment->figure.y_label);
-  write_figure(report, entry, err, &why, "-distribution", caption, to);
+  write_figure(entry, err, &why, "-distribution", caption, to);
 }
 
 /* ---- numbers ---- */
@@ -157,7 +161,8 @@ static void write_metric(const struct cv_lab_dataset *dataset, size_t metric, FI
   (void)fputs("</th>", to);
   for (size_t i = 0; i < experiment->series; i++) {
     (void)fputs("<th>", to);
-    cv_lab_html_text(experiment->one[i].name, to);
+    const struct cv_lab_series *one = &experiment->one[i];
+    cv_lab_html_text(cv_lab_caption_of(one->name, cv_lab_formula_is_asymptotic(one->formula)).text, to);
     (void)fputs("</th>", to);
   }
   (void)fputs("</tr></thead>\n<tbody>\n", to);
@@ -184,10 +189,10 @@ static void write_numbers(const struct cv_lab_dataset *dataset, FILE *to) {
   (void)fputs("</details>\n", to);
 }
 
-void cv_lab_report_section(const struct cv_lab_report *report, const struct cv_lab_entry *entry,
+void cv_lab_report_section(const struct cv_lab_report *report, struct cv_lab_entry *entry,
                            const struct cv_lab_dataset *dataset, double seconds, FILE *to) {
   struct cv_lab_result result = {.preset = entry->name};
-  write_begin(entry, to);
+  write_begin(entry, NULL, to);
   if (cv_lab_dataset_rows(dataset, &result) == CV_OK) {
     write_figures(report, entry, dataset, &result, to);
   }
@@ -195,16 +200,13 @@ void cv_lab_report_section(const struct cv_lab_report *report, const struct cv_l
                 (unsigned long long)dataset->replicates, (unsigned long long)report->seed, seconds);
   write_numbers(dataset, to);
   write_settings(dataset->experiment, to);
-  (void)fputs("</section>\n", to);
+  write_end(to);
   cv_lab_result_fini(&result);
 }
 
 void cv_lab_report_absence(const struct cv_lab_entry *entry, const struct cv_lab_experiment *experiment,
                            const char *reason, FILE *to) {
-  write_begin(entry, to);
-  (void)fputs("<p><strong>Not run:</strong> ", to);
-  cv_lab_html_text(reason, to);
-  (void)fputs("</p>\n", to);
+  write_begin(entry, reason, to);
   write_settings(experiment, to);
-  (void)fputs("</section>\n", to);
+  write_end(to);
 }

@@ -12,15 +12,26 @@ static bool is_in(const struct cv_lab_group *group, const struct cv_lab_entry *e
   return group->source == NULL || strcmp(group->source, entry->source) == 0;
 }
 
+static void count(const struct cv_lab_entry *entry, bool is_ours, struct cv_lab_tally *tally) {
+  for (size_t i = 0; i < entry->claims; i++) {
+    if (entry->claim[i].is_ours == is_ours) {
+      tally->count[entry->claim[i].verdict]++;
+      tally->total++;
+    }
+  }
+}
+
+struct cv_lab_tally cv_lab_tally_of_entry(const struct cv_lab_entry *entry, bool is_ours) {
+  struct cv_lab_tally tally = {0};
+  count(entry, is_ours, &tally);
+  return tally;
+}
+
 struct cv_lab_tally cv_lab_tally_of(const struct cv_lab_report *report, const struct cv_lab_group *group) {
   struct cv_lab_tally tally = {0};
   for (size_t i = 0; i < report->entries; i++) {
-    const struct cv_lab_entry *entry = &report->entry[i];
-    for (size_t j = 0; j < entry->claims && is_in(group, entry); j++) {
-      if (entry->claim[j].is_ours == group->is_ours) {
-        tally.count[entry->claim[j].verdict]++;
-        tally.total++;
-      }
+    if (is_in(group, &report->entry[i])) {
+      count(&report->entry[i], group->is_ours, &tally);
     }
   }
   return tally;

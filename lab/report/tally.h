@@ -25,6 +25,9 @@ struct cv_lab_group {
 extern const char *const cv_lab_tally_heads[CV_LAB_VERDICTS];
 
 struct cv_lab_tally cv_lab_tally_of(const struct cv_lab_report *report, const struct cv_lab_group *group);
+/* The same of one experiment. */
+struct cv_lab_entry;
+struct cv_lab_tally cv_lab_tally_of_entry(const struct cv_lab_entry *entry, bool is_ours);
 /* "3 hold, 1 does not hold, 0 have no effect, 2 are open". */
 void cv_lab_tally_text(const struct cv_lab_tally *tally, char to[CV_LAB_TALLY_TEXT]);
 

@@ -3,13 +3,20 @@
 
 #include <jansson.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/array.h"
+#include "common/base/text.h"
 
-enum { COLUMN = 12 };
+enum { COLUMN = 12, STEP = 10 };
+
+struct cv_lab_caption cv_lab_caption_of(const char *series, bool is_asymptotic) {
+  struct cv_lab_caption label;
+  bool says_so = strstr(series, "asymptotic") != NULL;
+  (void)snprintf(label.text, sizeof(label.text), "%s%s", series, is_asymptotic && !says_so ? " (asymptotic)" : "");
+  return label;
+}
 
 void cv_lab_result_fini(struct cv_lab_result *result) {
   free(result->row);
@@ -82,29 +89,26 @@ static enum cv_err find_heads(const struct cv_lab_result *result, const struct c
   return CV_OK;
 }
 
-struct cell {
-  char text[CV_LAB_NAME];
-};
-
-static struct cell head_of(const struct cv_lab_row *row, bool is_series) {
-  struct cell cell = {""};
+static struct cv_lab_caption head_of(const struct cv_lab_row *row, bool is_series) {
+  struct cv_lab_caption head = {""};
   if (is_series) {
-    (void)snprintf(cell.text, sizeof(cell.text), "%s", row->series);
-  } else if (isfinite(row->x)) {
-    (void)snprintf(cell.text, sizeof(cell.text), "%.6g", row->x);
+    return cv_lab_caption_of(row->series, row->is_asymptotic);
   }
-  return cell;
+  if (isfinite(row->x)) {
+    (void)snprintf(head.text, sizeof(head.text), "%.6g", row->x);
+  }
+  return head;
 }
 
-static struct cell cell_of(const struct cv_lab_result *result, const struct cv_lab_row *x,
-                           const struct cv_lab_row *series) {
-  struct cell cell = {"-"};
+static struct cv_lab_caption cell_of(const struct cv_lab_result *result, const struct cv_lab_row *x,
+                                     const struct cv_lab_row *series) {
+  struct cv_lab_caption cell = {"-"};
   const struct cv_lab_row *row = result->row;
   while (row < result->row + result->rows && !(same_metric(row, x) && same_x(row, x) && same_series(row, series))) {
     row++;
   }
   if (row < result->row + result->rows && isfinite(row->se)) {
-    (void)snprintf(cell.text, sizeof(cell.text), "%.4g(%.1g)", row->mean, row->se);
+    (void)snprintf(cell.text, sizeof(cell.text), "%.4g ± %.2g", row->mean, row->se);
   } else if (row < result->row + result->rows) {
     (void)snprintf(cell.text, sizeof(cell.text), "%.4g", row->mean);
   }
@@ -112,39 +116,51 @@ static struct cell cell_of(const struct cv_lab_result *result, const struct cv_l
 }
 
 static int wider(int width, const char *text) {
-  int n = (int)strlen(text);
+  int n = (int)cv_text_columns(text);
   return n > width ? n : width;
 }
 
-/* Prints a table. The larger number, of series or of points, goes down the page, since a page is longer than wide. */
-static void print_grid(const struct cv_lab_result *result, const struct heads *points, const struct heads *series,
-                       const char *x_name, FILE *to) {
+/* Prints the text in so many columns, at their right; at their left if `width` is negative. */
+static void put(const char *text, int width, FILE *to) {
+  int fill = abs(width) - (int)cv_text_columns(text);
+  (void)fprintf(to, "%*s%s%*s", width > 0 && fill > 0 ? fill : 0, "", text, width < 0 && fill > 0 ? fill : 0, "");
+}
+
+/* Prints a table. The larger number, of series or of points, goes down the page, since a page is longer than wide.
+ * Returns the number of lines left out. */
+static size_t print_grid(const struct cv_lab_result *result, const struct heads *points, const struct heads *series,
+                         const char *x_name, bool has_all, FILE *to) {
   bool down = series->count > points->count;
   const struct heads *lines = down ? series : points, *columns = down ? points : series;
+  size_t step = down || has_all || lines->count <= CV_LAB_LINES_MOST ? 1 : STEP, printed = 0;
   int first = down ? 0 : wider(COLUMN, x_name);
   for (size_t i = 0; i < lines->count; i++) {
     first = wider(first, head_of(lines->row[i], down).text);
   }
-  (void)fprintf(to, "%s%s%s\n%*s", points->row[0]->metric, down && x_name[0] != '\0' ? ", across: " : "",
-                down ? x_name : "", first, down ? "" : x_name);
+  (void)fprintf(to, "%s%s%s\n", points->row[0]->metric, down && x_name[0] != '\0' ? ", across: " : "",
+                down ? x_name : "");
+  put(down ? "" : x_name, first, to);
   for (size_t j = 0; j < columns->count; j++) {
-    struct cell head = head_of(columns->row[j], !down);
-    (void)fprintf(to, "  %*s", wider(COLUMN, head.text), head.text);
+    struct cv_lab_caption head = head_of(columns->row[j], !down);
+    put(head.text, 2 + wider(COLUMN, head.text), to);
   }
   (void)fputc('\n', to);
-  for (size_t i = 0; i < lines->count; i++) {
-    (void)fprintf(to, "%*s", down ? -first : first, head_of(lines->row[i], down).text);
+  /* Starts such that the last line, the end of a run, is among those printed. */
+  for (size_t i = (lines->count - 1) % step; i < lines->count; i += step, printed++) {
+    put(head_of(lines->row[i], down).text, down ? -first : first, to);
     for (size_t j = 0; j < columns->count; j++) {
       const struct cv_lab_row *at = down ? columns->row[j] : lines->row[i];
       const struct cv_lab_row *of = down ? lines->row[i] : columns->row[j];
-      (void)fprintf(to, "  %*s", wider(COLUMN, head_of(columns->row[j], !down).text), cell_of(result, at, of).text);
+      put(cell_of(result, at, of).text, 2 + wider(COLUMN, head_of(columns->row[j], !down).text), to);
     }
     (void)fputc('\n', to);
   }
+  return lines->count - printed;
 }
 
-enum cv_err cv_lab_print_table(const struct cv_lab_result *result, const char *x_name, FILE *to) {
+enum cv_err cv_lab_print_table(const struct cv_lab_result *result, const char *x_name, bool has_all, FILE *to) {
   struct heads points = {0}, series = {0};
+  size_t hidden = 0;
   enum cv_err err = CV_OK;
   for (size_t i = 0; i < result->rows && err == CV_OK; i++) {
     const struct cv_lab_row *row = &result->row[i];
@@ -162,11 +178,14 @@ enum cv_err cv_lab_print_table(const struct cv_lab_result *result, const char *x
       err = find_heads(result, row, same_series, &series);
     }
     if (err == CV_OK) {
-      print_grid(result, &points, &series, x_name, to);
+      hidden += print_grid(result, &points, &series, x_name, has_all, to);
     }
     free(points.row);
     free(series.row);
     points = series = (struct heads){0};
+  }
+  if (hidden > 0) {
+    (void)fprintf(to, "%zu rows are left out, nine of ten; --all prints them\n", hidden);
   }
   return err == CV_OK && ferror(to) != 0 ? CV_ERR_IO : err;
 }

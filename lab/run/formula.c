@@ -85,9 +85,17 @@ static double leakage_bound(const struct cv_prepared *prepared, double x) {
 }
 
 static const struct cv_lab_formula table[] = {
-    {.name = "corrupt-lower-bound", .metric = "regret", .fits = corrupt_fits, .value = corrupt_bound},
-    {.name = "klucb-cf-main-term", .metric = "regret", .fits = corrupt_fits, .value = corrupt_main_term},
-    {.name = "ucb-cf-order", .metric = "regret", .fits = corrupt_fits, .value = corrupt_order},
+    {.name = "corrupt-lower-bound",
+     .metric = "regret",
+     .is_asymptotic = true,
+     .fits = corrupt_fits,
+     .value = corrupt_bound},
+    {.name = "klucb-cf-main-term",
+     .metric = "regret",
+     .is_asymptotic = true,
+     .fits = corrupt_fits,
+     .value = corrupt_main_term},
+    {.name = "ucb-cf-order", .metric = "regret", .is_asymptotic = true, .fits = corrupt_fits, .value = corrupt_order},
     {.name = "leakage-bound", .metric = "leakage-worst", .fits = leakage_fits, .value = leakage_bound},
     {.name = "ppar-cost", .metric = "pulls", .fits = cv_lab_ppar_fits, .value = cv_lab_ppar_cost},
     {.name = "ppar-success", .metric = "correct", .fits = cv_lab_ppar_fits, .value = cv_lab_ppar_success},
@@ -106,6 +114,10 @@ static const struct cv_lab_formula *find(const char *name) {
     }
   }
   return NULL;
+}
+
+bool cv_lab_formula_is_asymptotic(const char *name) {
+  return name != NULL && find(name)->is_asymptotic;
 }
 
 enum cv_err cv_lab_formula_read(const struct cv_yaml *yaml, const yaml_node_t *node, const char **ret,

@@ -30,6 +30,7 @@ struct cv_prepared;
  */
 struct cv_lab_formula {
   const char *name, *metric; /* the metric whose line it is */
+  bool is_asymptotic;        /* a limit or an order for x without end; a run of finite length may be on either side */
   /* Checks that the formula is defined for the campaign up to x; CV_ERR_INVALID with the reason. */
   enum cv_err (*fits)(const struct cv_prepared *prepared, double x, struct cv_why *why);
   /* The value at `x`: a moment of the run, or the campaign's limit of tokens if each point is a separate setting. */
@@ -39,6 +40,8 @@ struct cv_lab_formula {
 /* Reads a formula's name, borrowed from the node. One line with line and column if it is unknown. */
 CV_MUST_USE enum cv_err cv_lab_formula_read(const struct cv_yaml *yaml, const yaml_node_t *node, const char **ret,
                                             struct cv_why *why);
+/* True if the formula of that name is asymptotic; false for NULL. */
+bool cv_lab_formula_is_asymptotic(const char *name);
 /* Checks that each formula is defined for its series' campaigns, and that the experiment has its metric. One line. */
 CV_MUST_USE enum cv_err cv_lab_formulas_check(const struct cv_lab_experiment *experiment, struct cv_why *why);
 /* The value of a series with a formula, at a point; NAN for a metric that is not the formula's. */

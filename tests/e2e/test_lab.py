@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The laboratory's commands: numbers on standard output, figures in a folder, correct exit statuses."""
 import math
+import re
 from xml.etree import ElementTree
 
 import pytest
@@ -59,6 +60,20 @@ def test_a_table_for_a_person(tmp_path):
     assert "hybrid, theory" in done.stdout.splitlines()[1]
     assert ("holds: at a power of two kary has more noise than hybrid\n"
             "    at releases of the arm = 1024 kary has ") in done.stdout
+
+
+def test_a_long_table_is_cut_on_the_screen_only(tmp_path):
+    cut = lab("run", "corrupt-fig1a", "--replicates", 2, cwd=tmp_path).stdout.splitlines()
+    full = lab("run", "corrupt-fig1a", "--replicates", 2, "--all", cwd=tmp_path).stdout.splitlines()
+    rows = [line for line in full if re.match(r" *\d+  ", line)]
+    assert len(rows) == 100 and not any("left out" in line for line in full)
+    assert [line for line in cut if re.match(r" *\d+  ", line)] == rows[9::10]
+    assert "90 rows are left out, nine of ten; --all prints them" in cut
+    json = rows_of(lab("run", "corrupt-fig1a", "--replicates", 2, "--json", cwd=tmp_path))
+    assert len({row["x"] for row in json}) == 100 and {row["series"] for row in json} >= {"lower bound", "klucb-cf"}
+    assert "lower bound (asymptotic)" in cut[1]
+    # columns stay below their heads though a sign is two bytes
+    assert "±" in rows[-1] and len(rows[-1]) == len(cut[1])
 
 
 def test_a_name_with_a_slip_is_answered_with_the_nearest(tmp_path):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report as its reader sees it: a page that needs no other file, and every claim with its verdict."""
+"""The report as its reader sees it: a page that needs its own folder only, and every claim with its verdict."""
+import base64
 import re
+import shutil
 import subprocess
 from html.parser import HTMLParser
 
@@ -8,7 +10,8 @@ import pytest
 
 from harness.daemon import PROGRAMS
 
-VOID = {"meta", "br"}
+VOID = {"meta", "br", "img"}
+INLINE = "data:image/png;base64,"
 WORDS = ("holds", "does not hold", "no effect", "cannot be judged")
 VERDICT = r"holds|does not hold|no effect larger than [\d.e+]+(?: %)?|cannot be judged"
 PRESETS = ("mechanisms", "corrupt-fig1a", "ppar-fig4", "ppar-fig10")
@@ -47,17 +50,18 @@ def report(*args, cwd, timeout=300):
 
 
 class Page(HTMLParser):
-    """The page is well-formed, its names are unique and its links lead to them; nothing from outside, no script."""
+    """The page is well-formed, its names are unique and its links lead to them or to drawings beside it; nothing from
+    outside, no script."""
 
     def __init__(self, path):
         super().__init__()
         self.stack, self.ids, self.wanted, self.rows, self.tags = [], set(), set(), [], set()
-        self.text = ""
+        self.folder, self.text, self.shown, self.thumbnails, self.files = path.parent, "", "", [], set()
         self.feed(path.read_text())
         assert self.stack == [] and self.wanted <= self.ids
 
     def handle_starttag(self, tag, attrs):
-        assert tag not in ("script", "iframe", "img", "link", "object", "embed", "base"), tag
+        assert tag not in ("script", "iframe", "link", "object", "embed", "base"), tag
         self.tags.add(tag)
         if tag not in VOID:
             self.stack.append(tag)
@@ -66,12 +70,20 @@ class Page(HTMLParser):
         for name, value in attrs:
             assert not name.startswith("on"), (tag, name)
             if name in ("src", "href", "xlink:href", "data", "action"):
-                assert value.startswith("#"), value
-                self.wanted.add(value[1:])
+                self.take_link(tag, value)
             if name == "id":
                 assert value not in self.ids, value
                 self.ids.add(value)
             assert "url(" not in (value or "") or name in ("clip-path", "fill", "filter"), (name, value)
+
+    def take_link(self, tag, value):
+        if value.startswith("#"):
+            self.wanted.add(value[1:])
+        elif tag == "img" and value.startswith(INLINE):
+            self.thumbnails.append(base64.b64decode(value[len(INLINE):], validate=True))
+        else:
+            assert re.fullmatch(r"[\w.-]+\.svg", value) and (self.folder / value).is_file(), value
+            self.files.add(value)
 
     def handle_startendtag(self, tag, attrs):
         self.handle_starttag(tag, attrs)
@@ -84,6 +96,8 @@ class Page(HTMLParser):
     def handle_data(self, data):
         assert "style" not in self.stack or "@import" not in data and "url(" not in data
         self.text += data
+        folds = self.stack.count("details")
+        self.shown += data if folds == 0 or (folds == 1 and "summary" in self.stack) else ""
         if "tr" in self.stack:
             self.rows[-1] += data
 
@@ -97,9 +111,12 @@ def made(tmp_path_factory):
     return folder, done, Page(folder / "out" / "report.html")
 
 
-def test_the_page_needs_nothing_else_and_obeys_no_file(made):
+def test_the_page_needs_its_folder_only_and_obeys_no_file(made, tmp_path):
     folder, _, page = made
-    assert page.tags >= {"section", "figure", "svg", "details", "table"}
+    assert page.tags >= {"section", "figure", "svg", "details", "table", "img"}
+    moved = tmp_path / "moved"
+    shutil.copytree(folder / "out", moved)
+    assert Page(moved / "report.html").files == page.files  # that all exist is checked on the way
     assert not list(folder.rglob("pwned"))
     assert "<script>alert(4)</script> | & says" in page.text
     assert "</p></body><iframe src='http://example.org'></iframe>" in page.text
@@ -109,6 +126,32 @@ def test_the_page_needs_nothing_else_and_obeys_no_file(made):
         assert text in page.text
     # the experiment's name cannot lead out of the folder
     assert {path.parent for path in folder.rglob("*.db")} == {folder / "out"}
+
+
+def test_the_page_opens_with_a_summary_and_folds_the_rest(made):
+    folder, _, page = made
+    run = [name for name in PRESETS if name != "ppar-fig10"] + ["hostile"]
+    # a thumbnail and two drawings for each experiment that ran
+    assert len(page.thumbnails) == len(run) and len(page.files) == 2 * len(run)
+    for png in page.thumbnails:
+        assert png.startswith(b"\x89PNG\r\n\x1a\n") and int.from_bytes(png[16:20], "big") == 300
+    assert (folder / "out" / "report.html").stat().st_size < 55_000 * len(run)  # 55 presets: 3 MB
+    # the papers' experiments come first, and what is shown are lines, not tables of numbers
+    papers, ours = page.shown.index("What the papers claim, by experiment"), page.shown.index("Experiments of our own")
+    assert papers < page.shown.index("corrupt-fig1a", papers) < ours < page.shown.index("mechanisms", ours)
+    assert "Regret of corrupt bandits over time" in page.shown and "the papers' claims: " in page.shown
+    assert "standard errors" not in page.shown and "standard errors" in page.text
+
+
+def test_figures_say_what_bars_are_and_that_a_bound_is_asymptotic(made):
+    folder, _, page = made
+    said = "one standard error of the mean to each side; 6 replicates; lines without them are computed"
+    drawing = (folder / "out" / "corrupt-fig1a.svg").read_text()
+    for text in (page.text, drawing):
+        assert f"bands: {said}" in text and "lower bound (asymptotic)" in text
+    assert "lower bound (asymptotic)" not in (folder / "out" / "corrupt-fig1a.dat").read_text()  # data keep their names
+    verdicts = re.sub(r"`[-+=?]*`", "", (folder / "verdicts.md").read_text())  # without the bars of the summary
+    assert re.search(r"\d ± \d", page.text) and re.search(r"\d ± \d", verdicts) and "+-" not in verdicts
 
 
 def test_every_experiment_and_claim_appears_with_a_verdict(made):
@@ -160,25 +203,78 @@ def test_papers_and_our_own_claims_are_counted_apart(made):
     assert mine[1][2] == "1" and mine[1][6].startswith("less than nothing (")
 
 
+OPEN_BANDIT = "item_id and propensity_score"
+TAXI = "taxi_id, trip_miles and pickup_community_area"
+
+
+def write_bandit(path, columns="item_id,propensity_score", before=""):
+    # steps of .11: no mean is a multiple of alpha below the best of a class
+    lines = [f"{before}item-{i},{i * .11:.2f}" for i in range(1, 9) for _ in range(40)]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(columns + "\n" + "\n".join(lines) + "\n")
+
+
 def test_what_has_no_data_is_said_to_be_not_run(made):
     _, done, page = made
-    assert done.stderr == ("ppar-fig10: not run: missing data; expected --data-folder with the file "
-                           "open-bandit.csv\n")
-    assert "Not run: missing data" in page.text
+    said = f"missing data; expected --data-folder with a file that has the columns {OPEN_BANDIT}"
+    assert done.stderr == f"ppar-fig10: not run: {said}\n"
+    assert f"Not run: {said}" in page.text
 
 
-def test_data_are_looked_for_in_the_folder(tmp_path):
-    (tmp_path / "data").mkdir()
+def test_the_help_names_the_columns_of_all_data(tmp_path):
+    told = " ".join(report("--help", cwd=tmp_path).stdout.split())
+    done = [report(*part, "--replicates", 1, cwd=tmp_path) for part in
+            (["ppar-fig9"], ["ppar-fig10"], ["recruit-fig4"], ["recruit-fig5"], ["beyond-recruit-taxi"])]
+    expected = [re.search(r"columns (.*)$", one.stderr.strip())[1] for one in done]
+    assert set(expected) == {OPEN_BANDIT, TAXI} and all(text in told for text in expected)
+
+
+def test_data_are_found_by_their_columns(tmp_path):
+    data = tmp_path / "data"
+    data.mkdir()
+    # what is no such table, or lacks a column, is passed over
+    (data / "notes.txt").write_text("item_id\n")
+    (data / "broken.csv").write_bytes(b"item_id,propensity_score,\0\n")
+    write_bandit(data / ".hidden" / "a.csv")
+    write_bandit(data / "one" / "deeper" / "a.csv")
     done = report("ppar-fig10", "--replicates", 2, "--data-folder", "data", cwd=tmp_path)
-    assert done.returncode == 0 and "expected the file open-bandit.csv in the folder of --data-folder" in done.stderr
-    # steps of .11: no mean is a multiple of alpha below the best of a class
-    lines = [f"item-{i},{i * .11:.2f}" for i in range(1, 9) for _ in range(40)]
-    (tmp_path / "data" / "open-bandit.csv").write_text("item_id,propensity_score\n" + "\n".join(lines) + "\n")
+    assert done.returncode == 0
+    assert done.stderr == f"ppar-fig10: not run: missing data; no file of --data-folder has the columns {OPEN_BANDIT}\n"
+    # any name, other columns too, in any order, in a folder within
+    write_bandit(data / "one" / "men.txt", "extra,item_id,propensity_score", "x,")
     done = report("ppar-fig10", "--replicates", 2, "--data-folder", "data", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     text = Page(tmp_path / "crowdveil-report" / "report.html").text
     assert "Not run" not in text
     assert "crowdveil-lab report --seed 1 --replicates 2 --data-folder DIR ppar-fig10" in text
+
+
+def test_two_files_that_fit_are_refused_before_anything_runs(tmp_path):
+    for name in ("b.csv", "sub/a.csv"):
+        write_bandit(tmp_path / "data" / name)
+    done = report("corrupt-fig1a", "ppar-fig10", "--replicates", 2, "--data-folder", "data", cwd=tmp_path)
+    assert done.returncode == 2 and done.stdout == "" and not (tmp_path / "crowdveil-report").exists()
+    assert done.stderr == ("crowdveil-lab report: data: b.csv and sub/a.csv both have the columns "
+                           f"{OPEN_BANDIT}; expected one such file\n")
+    done = report("ppar-fig10", "--data-folder", "none", cwd=tmp_path)
+    assert done.returncode == 1 and done.stderr == "crowdveil-lab report: none: No such file or directory\n"
+
+
+def test_an_own_experiment_keeps_its_file_without_the_option(tmp_path):
+    write_bandit(tmp_path / "mine.csv", "name,stars")
+    (tmp_path / "mine.yaml").write_text("""
+campaign: mine
+items: {source: csv, path: mine.csv, item: name, score: stars, scale: [0, 1], replacement: true}
+policy: {name: ppar, alpha: 0.3}
+privacy: {mechanism: hybrid, epsilon: 10}
+limits: {tokens: 100000}
+experiment: {metrics: [pulls]}
+""")
+    done = report("./mine.yaml", "--replicates", 1, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    (tmp_path / "data").mkdir()
+    done = report("./mine.yaml", "--replicates", 1, "--data-folder", "data", "--out", "other", cwd=tmp_path)
+    assert "not run: missing data; no file of --data-folder has the columns name and stars" in done.stderr
 
 
 def without_times(path):

@@ -209,10 +209,10 @@ static void judge_all(const char *head, const char *tail, double (*value)(size_t
 static void test_verdicts_of_what_is_compared(void **state) {
   static const struct judged judged[] = {
       {"series: one, least: 99", CV_LAB_HOLDS,
-       "all 3 comparisons hold, the closest: at T = 100 one has 100 +- 0.26, "
+       "all 3 comparisons hold, the closest: at T = 100 one has 100 ± 0.26, "
        "expected at least 99; 3.9 standard errors in 16 replicates"},
       {"series: one, least: 99.5, at: 100", CV_LAB_UNDECIDED,
-       "at T = 100 one has 100 +- 0.26, expected at least 99.5; 1.9 standard errors in 16 replicates, 2.2 are "
+       "at T = 100 one has 100 ± 0.26, expected at least 99.5; 1.9 standard errors in 16 replicates, 2.2 are "
        "needed: about 21 replicates may do"},
       {"series: one, least: 109.5", CV_LAB_FAILS, "1 of 3 comparisons fail, most clearly: at T = 100 one has"},
       {"series: one, most: 110, at: 100", CV_LAB_HOLDS, "expected at most 110"},
@@ -226,18 +226,18 @@ static void test_verdicts_of_what_is_compared(void **state) {
       {"series: one, approaches: two, within: 0.2", CV_LAB_HOLDS, ""},
       {"series: one, near: two, within: 0.05, from: 200", CV_LAB_FAILS, "expected less than 1.05 times that"},
       {"series: one, near: two, within: 0.2", CV_LAB_HOLDS, "all 6 comparisons hold"},
-      {"series: one, above: bound", CV_LAB_HOLDS, "bound has"},
+      {"series: one, above: bound", CV_LAB_HOLDS, "bound (asymptotic) has"},
       {"series: one, approaches: bound, within: 0.1, at: last", CV_LAB_FAILS, "expected less than 1.1 times that"},
       {"series: bound, below: [one, two]", CV_LAB_HOLDS, "all 6 comparisons hold"},
       {"series: one, trend: rises", CV_LAB_HOLDS,
-       "at T = 400 one has 120 +- 0.26, at T = 100 one has 100 +- 0.26, expected more"},
+       "at T = 400 one has 120 ± 0.26, at T = 100 one has 100 ± 0.26, expected more"},
       {"series: one, trend: falls", CV_LAB_FAILS, "3 of 3 comparisons fail"},
       {"series: one, growth: constant", CV_LAB_FAILS, "expected less than 1.1 times that"},
       {"series: one, growth: x", CV_LAB_HOLDS, ""},
       {"series: one, growth: constant, within: 0.3", CV_LAB_HOLDS, ""},
       {"series: one, growth: x-two-thirds, within: 0", CV_LAB_HOLDS, ""},
       /* from 120 at the last point down to 100 at a quarter of x, where 1/x would allow 480 */
-      {"series: one, growth: 1/x", CV_LAB_HOLDS, "at T = 100 one has 100 +- 0.26, at T = 400 one has 120"},
+      {"series: one, growth: 1/x", CV_LAB_HOLDS, "at T = 100 one has 100 ± 0.26, at T = 400 one has 120"},
       {"series: one, growth: 1/x-squared, within: 0", CV_LAB_HOLDS, "less than 16 times that"},
   };
   judge_all(HEAD(BY_PARAMETER), "", paired, judged, CV_COUNT(judged));
@@ -379,7 +379,8 @@ static void test_medians_are_judged_by_the_sign_test(void **state) {
       {"series: one, equals: 9, within: 5, at: 100, by_median: true", CV_LAB_HOLDS, "all 2 comparisons hold"},
       {"series: two, most: 100, at: 200, by_median: true", CV_LAB_HOLDS, "; 16 agree"},
       {"series: one, near: two, within: 0.1, at: 100, by_median: true", CV_LAB_FAILS, "1 of 2 comparisons fail"},
-      {"series: one, below: bound, at: 400, by_median: true", CV_LAB_FAILS, "one over bound: median ratio "},
+      {"series: one, below: bound, at: 400, by_median: true", CV_LAB_FAILS,
+       "one over bound (asymptotic): median ratio "},
       {"series: one, trend: rises, by_median: true", CV_LAB_UNDECIDED,
        "at T = 400 one over at T = 100 one: median ratio 100 "},
   };
@@ -401,7 +402,7 @@ static void test_ties_in_the_sign_test(void **state) {
       {"series: one, approaches: two, within: 0, by_median: true", CV_LAB_HOLDS, "; 16 agree"},
       {"series: one, least: 100, by_median: true", CV_LAB_HOLDS, "; 16 agree"},
       {"series: bound, below: one, by_median: true", CV_LAB_HOLDS, "; 16 agree"},
-      {"series: bound, most: 100, by_median: true", CV_LAB_HOLDS, "bound has "},
+      {"series: bound, most: 100, by_median: true", CV_LAB_HOLDS, "bound (asymptotic) has "},
   };
   judge_all(HEAD(BY_PARAMETER), "", alike, judged, CV_COUNT(judged));
 }
@@ -456,15 +457,15 @@ static void test_averages_of_comparisons(void **state) {
   static const struct judged judged[] = {
       {"series: one, above: two", CV_LAB_FAILS, "1 of 3 comparisons fail"},
       {"series: one, above: two, average: true", CV_LAB_HOLDS,
-       "on average over 3 comparisons one has 101.7 +- 0.075, two has 100, expected more; paired, 22.4 standard errors "
+       "on average over 3 comparisons one has 101.7 ± 0.075, two has 100, expected more; paired, 22.4 standard errors "
        "in "
        "16 replicates"},
       {"series: one, above: two, at: [100, 200], average: true", CV_LAB_HOLDS,
        "on average over 2 comparisons one has 101"},
       {"series: one, below: [two, \"two, b\"], average: true", CV_LAB_FAILS,
-       "on average over 6 comparisons one has 101.7 +- 0.075, two has 100, expected less"},
+       "on average over 6 comparisons one has 101.7 ± 0.075, two has 100, expected less"},
       {"series: [one, two], least: 100.5, average: true", CV_LAB_HOLDS,
-       "on average over 6 comparisons all has 100.8 +- 0.037, expected at least 100.5"},
+       "on average over 6 comparisons all has 100.8 ± 0.037, expected at least 100.5"},
       {"series: [one, two], trend: rises, average: true", CV_LAB_HOLDS,
        "on average over 2 comparisons at T = 400 all has 101.5"},
       {"series: one, above: two, average: true, in_runs: 70%", CV_LAB_HOLDS, "; 16 agree"},
@@ -483,7 +484,7 @@ static double apart(size_t series, size_t point, uint64_t replicate) {
 static void test_differences_of_differences(void **state) {
   static const struct judged judged[] = {
       {"series: one, above: two, at: 100, minus: [\"two, b\", one]", CV_LAB_HOLDS,
-       "at T = 100 one minus two, b has 20 +- 0.26, two minus one has -10, expected more; paired, more than 100.0 "
+       "at T = 100 one minus two, b has 20 ± 0.26, two minus one has -10, expected more; paired, more than 100.0 "
        "standard "
        "errors in 16 replicates"},
       {"series: one, below: two, minus: [\"two, b\", one]", CV_LAB_FAILS, "3 of 3 comparisons fail"},

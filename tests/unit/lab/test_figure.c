@@ -15,6 +15,7 @@
 
 #include "lab/experiment/read.h"
 #include "lab/report/distribution.h"
+#include "lab/report/ends.h"
 #include "lab/report/figure.h"
 #include "tests/support/own_folder.h"
 
@@ -53,7 +54,7 @@ static void assert_has(const char *name, const char *what) {
 static void assert_is_png(const char *name, uint32_t width) {
   size_t bytes;
   char *text = content(name, &bytes);
-  assert_true(bytes > 5000);
+  assert_true(bytes > 1000);
   assert_memory_equal(text, "\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16);
   uint8_t *at = (uint8_t *)text + 16;
   assert_int_equal((uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3], width);
@@ -76,6 +77,7 @@ static void test_names_are_text_and_nothing_else(void **state) {
     fail_msg("%s", why.text);
   }
   assert_is_png("_._a_b____true.png", 1800);
+  assert_is_png("_._a_b____true-small.png", 300);
   assert_has("_._a_b____true.svg", "</svg>");
   assert_has("_._a_b____true.svg", "it's `true` &amp; &lt;b>\\n%s $x");
   assert_has("_._a_b____true.svg", "o'ne`");
@@ -129,11 +131,124 @@ static void test_the_cells_of_a_large_grid_have_panels(void **state) {
   assert_has("grid.svg", ">epsilon 0<");
   assert_has("grid.svg", ">epsilon 1<");
   assert_has("grid.svg", ">7 % off<"); /* one legend for both */
+  assert_has("grid.svg", ">bars: one standard error of the mean to each side; 10 replicates<");
   size_t bytes;
   char *script = content("grid.gp", &bytes);
   assert_null(strstr(script, "title '7 % off, epsilon 1'"));
+  assert_null(strstr(script, "set label '")); /* what the bars are stands once, in the title, and not in every panel */
   free(script);
   assert_is_png("grid.png", 1800);
+  cv_lab_result_fini(&result);
+}
+
+/* The line of the script that has `what`; the caller frees it. */
+static char *line_with(const char *name, const char *what) {
+  size_t bytes;
+  char *text = content(name, &bytes), *at = strstr(text, what);
+  if (at == NULL) {
+    fail_msg("%s has no \"%s\":\n%s", name, what, text);
+  }
+  while (at > text && at[-1] != '\n') {
+    at--;
+  }
+  char *line = strndup(at, strcspn(at, "\n"));
+  free(text);
+  return line;
+}
+
+static double height_of_name(const char *script, const char *quoted) {
+  char *line = line_with(script, quoted), *at = strstr(line, ", graph ");
+  assert_non_null(at);
+  double height = strtod(at + strlen(", graph "), NULL);
+  free(line);
+  return height;
+}
+
+/* Two lines end at the same point and one far away: all have names beside their ends, the two apart. */
+static void test_lines_are_named_at_their_ends(void **state) {
+  struct cv_lab_result result = {0};
+  const struct cv_lab_figure figure = {.name = "ends", .title = "", .x_label = "", .y_label = "", .metric = "regret"};
+  const char *const names[] = {"low", "it's low too", "high"};
+  for (int i = 0; i < 3; i++) {
+    add(&result, names[i], 1, 1, .9, 1.1);
+    add(&result, names[i], 2, i == 2 ? 9 : 1, i == 2 ? 8.9 : .9, i == 2 ? 9.1 : 1.1);
+  }
+  assert_int_equal(cv_lab_figure_draw(&figure, &result, folder.path, NULL), CV_OK);
+  assert_has("ends.svg", ">it's low too<");
+  double low = height_of_name("ends.gp", "set label 'low'"),
+         too = height_of_name("ends.gp", "set label 'it''s low too'");
+  double high = height_of_name("ends.gp", "set label 'high'");
+  assert_true(fabs(low - too) > .035 && fabs(low - too) < .05);
+  assert_true(high > .9 && high <= 1 && low < .2 && too < .2);
+  assert_has("ends.gp", "unset key\n"); /* no name is far from its line's end */
+  cv_lab_result_fini(&result);
+
+  for (int i = 0; i < 6; i++) { /* six lines that end at one point: their names alone do not tell them apart */
+    char name[20];
+    (void)snprintf(name, sizeof(name), "line %d", i);
+    add(&result, name, 1, i, i, i);
+    add(&result, name, 2, 3, 3, 3);
+  }
+  assert_int_equal(cv_lab_figure_draw(&figure, &result, folder.path, NULL), CV_OK);
+  size_t bytes;
+  char *script = content("ends.gp", &bytes);
+  assert_true(strstr(script, "unset key") > strstr(script, "set terminal png")); /* the thumbnail's only */
+  free(script);
+  cv_lab_result_fini(&result);
+}
+
+static void test_names_at_ends_keep_apart_and_inside(void **state) {
+  struct cv_lab_end end[] = {{.series = 0, .at = .99},
+                             {.series = 1, .at = 0},
+                             {.series = 2, .at = .99},
+                             {.series = 3, .at = .98},
+                             {.series = 4, .at = .5}};
+  assert_false(cv_lab_ends_place(end, 5, .1));
+  assert_int_equal(end[0].series, 1);
+  assert_true(end[0].place == 0);
+  assert_true(fabs(end[1].place - .5) < 1e-12);
+  for (size_t i = 1; i < 5; i++) {
+    assert_true(end[i].place - end[i - 1].place > .1 - 1e-9);
+  }
+  assert_true(fabs(end[4].place - 1) < 1e-12 && end[2].series == 3 && end[3].series == 0);
+  struct cv_lab_end pair[] = {{.series = 7, .at = .42}, {.series = 3, .at = .4}};
+  assert_true(cv_lab_ends_place(pair, 2, .1));
+  assert_true(fabs(pair[0].place - .36) < 1e-12 && fabs(pair[1].place - .46) < 1e-12); /* around their middle */
+}
+
+static void assert_bars(const struct cv_lab_result *result, enum cv_lab_statistic statistic, const char *expected) {
+  const struct cv_lab_figure figure = {.name = "bars", .metric = "regret", .statistic = statistic};
+  assert_string_equal(cv_lab_figure_bars(&figure, result).text, expected);
+}
+
+static void test_a_figure_says_what_its_bars_are(void **state) {
+  struct cv_lab_result result = {0};
+  const struct cv_lab_figure figure = {.name = "said", .title = "t", .x_label = "", .y_label = "", .metric = "regret"};
+  add(&result, "one", 1, 2, 1, 3);
+  add(&result, "one", 2, 2, 1, 3);
+  assert_bars(&result, CV_LAB_MEAN, "bars: one standard error of the mean to each side; 10 replicates");
+  assert_bars(&result, CV_LAB_MEDIAN, "bars: 68 % interval of the median; 10 replicates");
+  result.row[1].n = 7; /* replicates without a value */
+  add(&result, "two", 1, 2, (double)NAN, (double)NAN);
+  assert_bars(&result, CV_LAB_MEAN,
+              "bars: one standard error of the mean to each side; 7 to 10 replicates; lines without them are computed");
+  for (int i = 0; i < 25; i++) {
+    add(&result, "three", i, 2, 1, 3);
+  }
+  assert_bars(&result, CV_LAB_ROOT_MEAN_SQUARE,
+              "bars and bands: one standard error of the root mean square to each side; 7 to 10 replicates; "
+              "lines without them are computed");
+  assert_int_equal(cv_lab_figure_draw(&figure, &result, folder.path, NULL), CV_OK);
+  assert_has("said.svg", "bars and bands: one standard error of the mean to each side; 7 to 10 replicates");
+  cv_lab_result_fini(&result);
+  add(&result, "one", 1, 2, (double)NAN, (double)NAN);
+  assert_bars(&result, CV_LAB_MEAN, "computed, not run");
+  result.row[0].n = 1;
+  assert_bars(&result, CV_LAB_MEAN, "1 replicate, too few for bars");
+  result.row[0].is_asymptotic = true;
+  add(&result, "two", 1, 2, 1, 3);
+  assert_int_equal(cv_lab_figure_draw(&figure, &result, folder.path, NULL), CV_OK);
+  assert_has("said.svg", ">one (asymptotic)<");
   cv_lab_result_fini(&result);
 }
 
@@ -208,6 +323,9 @@ int main(void) {
       cmocka_unit_test(test_a_bar_below_zero_stays_on_a_logarithmic_axis),
       cmocka_unit_test(test_series_without_an_x_stand_beside_each_other),
       cmocka_unit_test(test_the_cells_of_a_large_grid_have_panels),
+      cmocka_unit_test(test_lines_are_named_at_their_ends),
+      cmocka_unit_test(test_names_at_ends_keep_apart_and_inside),
+      cmocka_unit_test(test_a_figure_says_what_its_bars_are),
       cmocka_unit_test(test_names_of_places_are_no_formats),
       cmocka_unit_test(test_numbers_that_are_all_the_same_are_drawn),
       cmocka_unit_test(test_nothing_to_draw_is_said),
