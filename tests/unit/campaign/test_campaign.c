@@ -402,7 +402,7 @@ static const struct {
     {ITEMS, "items: {source: jsonl, path: a, item: b, score: c, delimiter: tab}",
      ":2:52: items.delimiter with source jsonl; expected it with source csv alone"},
     {ITEMS, CSV "replacement: true, versus: d, top: 5}",
-     ":2:81: items.top with items.versus; expected it for scores of single items"},
+     ":2:80: items.top with items.versus; expected it for scores of single items"},
     {ITEMS, "items: {source: jsonl, path: a, item: b, score: c, versus: d}",
      ":2:17: items.source is jsonl; expected csv with items.versus"},
     {ITEMS, CSV "missing: drop}", ":2:59: items.missing is \"drop\"; expected refuse or skip"},
