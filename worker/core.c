@@ -7,17 +7,17 @@
 
 #include "worker/asked.h"
 #include "worker/consider.h"
+#include "worker/spent.h"
 #include "worker/state.h"
 
 enum {
   CONCURRENCY_MAX = 8192,
   PROBE_MS = 1000,     /* between probes: arrivals while no known campaign wants a worker */
-  SPENT_MS = 100,      /* between searches for arms without rows */
   LATE_ACKS_MS = 2000, /* time for late acknowledgements after Done */
 };
 #define WORKERS_MAX (UINT64_C(1) << 28)
 
-static void note(struct cv_worker *pool, const char *text) {
+void cv_worker_note(const struct cv_worker *pool, const char *text) {
   if (pool->config.note != NULL) {
     pool->config.note(pool->config.note_data, text);
   }
@@ -125,7 +125,7 @@ static enum cv_err decline(struct cv_worker *pool, struct cv_worker_campaign *ca
   decline->why = campaign->declined;
   char text[CV_WHY_BYTES + CV_NAME_BYTES + 32];
   (void)snprintf(text, sizeof(text), "declined campaign \"%s\": %s", campaign->terms.name, campaign->declined);
-  note(pool, text);
+  cv_worker_note(pool, text);
   return CV_OK;
 }
 
@@ -143,7 +143,7 @@ enum cv_err cv_worker_decline_one(struct cv_worker *pool, const uint8_t ticket[C
 static enum cv_err decline_over_limit(struct cv_worker *pool, const struct cv_assign *assign) {
   if (!pool->limit_noted) {
     pool->limit_noted = true;
-    note(pool, "declined an assignment: it asks for more scores than accept.tokens leaves the worker");
+    cv_worker_note(pool, "declined an assignment: it asks for more scores than accept.tokens leaves the worker");
   }
   return cv_worker_decline_one(pool, assign->ticket,
                                "the assignment asks for more scores than the worker's own limit leaves");
@@ -182,7 +182,7 @@ static bool is_one_of_us(const struct cv_worker *pool, uint64_t worker) {
 
 /* Checks the limit accept.tokens, in scores. A token counts once sent, whatever its acknowledgement says: the broker
  * has seen it. */
-static bool may_give(const struct cv_worker *pool, uint64_t worker, uint32_t scores) {
+bool cv_worker_may_give(const struct cv_worker *pool, uint64_t worker, uint32_t scores) {
   uint64_t limit = pool->config.accept.tokens > 0 ? pool->config.accept.tokens : CV_GIVEN_NEVER;
   uint32_t given = pool->given[worker - pool->config.first];
   return given != CV_GIVEN_NEVER && given < limit && scores <= limit - given;
@@ -204,11 +204,11 @@ bool cv_worker_is_wanted(const struct cv_worker *pool, uint64_t worker) {
     if (cv_worker_campaign_is_live(campaign) && campaign->told) {
       none_live = false;
       if (campaign->given[worker - pool->config.first] < campaign->terms.tokens_per_worker) {
-        return may_give(pool, worker, 1);
+        return cv_worker_may_give(pool, worker, 1);
       }
     }
   }
-  return none_live && may_give(pool, worker, 1);
+  return none_live && cv_worker_may_give(pool, worker, 1);
 }
 
 enum cv_err cv_worker_move_on(struct cv_worker *pool, uint64_t worker) {
@@ -291,20 +291,6 @@ static enum cv_err score_of(struct cv_worker *pool, const struct cv_worker_campa
   return cv_stock_take(pool->config.stock, worker, arm, ret_score) ? CV_OK : CV_ERR_LIMIT;
 }
 
-static const char USED_UP[] = "the data of this arm are used up";
-
-/* Logs the end of an arm's data, once a connection. */
-static enum cv_err note_spent(struct cv_worker *pool, struct cv_worker_campaign *campaign, uint32_t arm) {
-  bool first;
-  CV_TRY(cv_worker_campaign_spend(campaign, arm, &first));
-  if (first) {
-    char text[CV_NAME_BYTES + 64];
-    (void)snprintf(text, sizeof(text), "campaign \"%s\": no more scores of arm %u", campaign->terms.name, arm + 1);
-    note(pool, text);
-  }
-  return CV_OK;
-}
-
 enum cv_err cv_worker_give(struct cv_worker *pool, struct cv_worker_campaign *campaign, struct cv_pending *pending) {
   /* Count before the token is queued: the shell stores the count before the frame leaves. */
   campaign->given[pending->worker - pool->config.first]++;
@@ -342,8 +328,8 @@ static enum cv_err answer(struct cv_worker *pool, struct cv_worker_campaign *cam
     at.place = place_of(assign, i);
     if (score_of(pool, campaign, assign->worker, arm, &at, &score) != CV_OK) {
       cv_pendings_remove(&pool->pendings, pending);
-      CV_TRY(note_spent(pool, campaign, arm));
-      CV_TRY(cv_worker_decline_one(pool, assign->ticket, USED_UP));
+      CV_TRY(cv_worker_spent_note(pool, campaign, arm));
+      CV_TRY(cv_worker_decline_one(pool, assign->ticket, CV_SPENT_WHY));
       pool->outbox.decline[pool->outbox.declines - 1].used_up = true;
       return cv_worker_move_on(pool, assign->worker);
     }
@@ -388,7 +374,7 @@ static enum cv_err on_assign(struct cv_worker *pool, const struct cv_assign *ass
   if (!cv_worker_campaign_is_live(campaign)) {
     return cv_worker_move_on(pool, assign->worker); /* declined or done meanwhile: send no token */
   }
-  if (!may_give(pool, assign->worker, assign->arms)) {
+  if (!cv_worker_may_give(pool, assign->worker, assign->arms)) {
     /* Later assignments would ask for as many scores, so the worker leaves for good. */
     pool->given[assign->worker - pool->config.first] = CV_GIVEN_NEVER;
     CV_TRY(decline_over_limit(pool, assign));
@@ -401,7 +387,7 @@ static void note_refusal(struct cv_worker *pool, const char *why) {
   char text[CV_WHY_BYTES + 32];
   if (cv_reasons_add(&pool->reasons, why)) {
     (void)snprintf(text, sizeof(text), "the broker refused a token: %s", why);
-    note(pool, text);
+    cv_worker_note(pool, text);
   }
 }
 
@@ -546,7 +532,7 @@ static enum cv_err on_frame(struct cv_worker *pool, const struct cv_crowd_frame 
   if (frame->goodbye != NULL) {
     char text[CV_WHY_BYTES + 32];
     (void)snprintf(text, sizeof(text), "the broker closes the connection: %s", frame->goodbye);
-    note(pool, text);
+    cv_worker_note(pool, text);
   }
   /* The order matters: terms come before assignments that refer to them, and acknowledgements free entries for
    * assignments of the same frame. */
@@ -617,7 +603,7 @@ static bool next_probe(struct cv_worker *pool, uint64_t now_ms, uint64_t *ret_wo
   /* Another worker each time: this one may be the only one that no campaign wants. */
   uint64_t worker = pool->probe;
   pool->probe = worker == pool->config.last ? pool->config.first : worker + 1;
-  if (pool->here[worker - pool->config.first] || !may_give(pool, worker, 1) ||
+  if (pool->here[worker - pool->config.first] || !cv_worker_may_give(pool, worker, 1) ||
       (pool->config.stock != NULL && cv_stock_left(pool->config.stock, worker) == 0)) {
     return false;
   }
@@ -712,62 +698,13 @@ static enum cv_err arrive(struct cv_worker *pool, uint64_t now_ms) {
   return CV_OK;
 }
 
-/* ---- arms without rows ---- */
-
-struct asker {
-  const struct cv_worker *pool;
-  const struct cv_worker_campaign *campaign;
-};
-
-/* Whether the campaign may still take a token of this worker. */
-static bool may_still_give(void *data, uint64_t worker) {
-  const struct asker *asker = data;
-  return may_give(asker->pool, worker, 1) &&
-         asker->campaign->given[worker - asker->pool->config.first] < asker->campaign->terms.tokens_per_worker;
-}
-
-/* Tells the broker of arms that no worker has a row of any more: no worker would come for them and be asked. */
-static enum cv_err tell_spent(struct cv_worker *pool, struct cv_worker_campaign *campaign, bool *ret_told) {
-  struct asker asker = {.pool = pool, .campaign = campaign};
-  size_t n = 0;
-  for (uint32_t arm = 0; arm < campaign->terms.arms && n < CV_SPENT_ARMS_MOST; arm++) {
-    bool known = campaign->spent != NULL && campaign->spent[arm];
-    if (!known && !cv_stock_any_of(pool->config.stock, arm, may_still_give, &asker)) {
-      CV_TRY(note_spent(pool, campaign, arm));
-      pool->spent[n++] = arm;
-    }
-  }
-  /* One such message a frame: the arms that had no room, and those of other campaigns, follow. */
-  *ret_told = n > 0;
-  return n > 0 ? cv_worker_outbox_spent(&pool->outbox, campaign->terms.id, USED_UP, pool->spent, n) : CV_OK;
-}
-
-/* Searches the stock, now and then: a search may look at every row. */
-static enum cv_err tell_all_spent(struct cv_worker *pool, uint64_t now_ms) {
-  if (pool->config.stock == NULL || !pool->spent_due || now_ms < pool->spent_ms + SPENT_MS) {
-    return CV_OK;
-  }
-  bool told = false;
-  for (uint32_t i = 0; i < pool->campaigns.count && !told; i++) {
-    struct cv_worker_campaign *campaign = &pool->campaigns.entry[i];
-    if (cv_worker_campaign_is_live(campaign) && campaign->told) {
-      CV_TRY(tell_spent(pool, campaign, &told));
-    }
-  }
-  /* Then the next frame goes on. */
-  pool->due = pool->due || told;
-  pool->spent_due = told;
-  pool->spent_ms = told ? pool->spent_ms : now_ms;
-  return CV_OK;
-}
-
 bool cv_worker_flush(struct cv_worker *pool, uint64_t now_ms, struct cv_crowd_frame *ret) {
   pool->due = false;
   /* Late tokens expire even while the connection is closed; arrivals need an open one. */
   if (cv_unless_failed(&pool->failed, drop_late(pool, now_ms), NULL) != CV_OK ||
       cv_unless_failed(&pool->failed, cv_asked_expire(pool, now_ms), NULL) != CV_OK || !pool->open ||
       cv_unless_failed(&pool->failed, arrive(pool, now_ms), NULL) != CV_OK ||
-      cv_unless_failed(&pool->failed, tell_all_spent(pool, now_ms), NULL) != CV_OK) {
+      cv_unless_failed(&pool->failed, cv_worker_spent_tell(pool, now_ms), NULL) != CV_OK) {
     return false;
   }
   struct cv_crowd_frame frame;

@@ -41,6 +41,10 @@ struct cv_worker {
   struct cv_worker_figures figures;
 };
 
+/* Logs a line for the operator. */
+void cv_worker_note(const struct cv_worker *pool, const char *text);
+/* Whether the worker's own limit leaves it so many scores. */
+bool cv_worker_may_give(const struct cv_worker *pool, uint64_t worker, uint32_t scores);
 /* Declines one assignment, so that the broker reassigns its place at once and not after the lease. `why` is borrowed
  * until the frame is sent. */
 CV_MUST_USE enum cv_err cv_worker_decline_one(struct cv_worker *pool, const uint8_t ticket[CV_TICKET_BYTES],

@@ -93,5 +93,6 @@ void cv_arena_reset(struct cv_arena *arena) {
 }
 
 void cv_arena_bound(struct cv_arena *arena, size_t size) {
-  arena->bound = size > arena->blocks && size < arena->most ? size : size < arena->blocks ? arena->blocks : arena->most;
+  size = size < arena->most ? size : arena->most;
+  arena->bound = size > arena->blocks ? size : arena->blocks;
 }

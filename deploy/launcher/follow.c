@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "deploy/launcher/command.h"
 #include "deploy/launcher/hindrance.h"
+#include "deploy/launcher/result_json.h"
 #include "deploy/launcher/table.h"
 
 void cv_follow_init(struct cv_follow *follow, const struct cv_config_table *table, const struct cv_prepared *prepared,
@@ -29,6 +30,12 @@ void cv_follow_init(struct cv_follow *follow, const struct cv_config_table *tabl
   }
 }
 
+void cv_follow_json(struct cv_follow *follow) {
+  follow->json = true;
+  follow->view.to = stderr;
+  follow->view.is_terminal = false;
+}
+
 void cv_follow_fini(struct cv_follow *follow) {
   cv_outcome_fini(&follow->outcome);
   cv_export_fini(&follow->export);
@@ -37,8 +44,13 @@ void cv_follow_fini(struct cv_follow *follow) {
 }
 
 static enum cv_answer conclude(struct cv_follow *follow) {
-  cv_table_print(&follow->outcome, stdout);
-  cv_hindrance_print(&follow->outcome.progress, follow->outcome.name, "", stdout);
+  if (follow->json) {
+    const struct cv_spec *spec = follow->known.spec;
+    cv_result_print_json(&follow->outcome, spec == NULL ? "" : spec->policy.name, stdout);
+  } else {
+    cv_table_print(&follow->outcome, stdout);
+    cv_hindrance_print(&follow->outcome.progress, follow->outcome.name, "", stdout);
+  }
   follow->status = cv_launcher_end_status(follow->outcome.progress.end);
   return CV_ANSWER_DONE;
 }
@@ -137,8 +149,8 @@ void cv_follow_lost(void *data) {
 /* Once each; a terminal's table has no room for them, and gets them with the result. */
 static void tell_hindrances(struct cv_follow *follow, const struct cv_progress *progress) {
   if (!follow->view.is_terminal && cv_hindrance_differs(&follow->hindered, progress)) {
-    cv_hindrance_print(progress, follow->view.live.name, "", stdout);
-    (void)fflush(stdout);
+    cv_hindrance_print(progress, follow->view.live.name, "", follow->view.to);
+    (void)fflush(follow->view.to);
   }
   follow->hindered = *progress;
 }

@@ -20,6 +20,7 @@ struct cv_follow {
   const struct cv_adversary *adversary; /* the adversary, if its gains are known; else NULL */
   struct cv_outcome outcome;
   struct cv_export export;
+  bool json; /* the result is printed as up --json does, and everything else on standard error */
   bool is_finished;
   int status; /* once it has ended */
 };
@@ -31,6 +32,8 @@ struct cv_follow {
  */
 void cv_follow_init(struct cv_follow *follow, const struct cv_config_table *table, const struct cv_prepared *prepared,
                     bool is_seed_known);
+/* From now on: the result as one JSON object. */
+void cv_follow_json(struct cv_follow *follow);
 void cv_follow_fini(struct cv_follow *follow);
 /* A cv_lost_fn: clears the view, for the line that follows. */
 void cv_follow_lost(void *follow);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "deploy/launcher/json.h"
 #include "deploy/launcher/pace.h"
 
 static void print_used_up(const struct cv_progress *progress, const char *const *name, const char *indent, FILE *to) {
@@ -37,6 +38,23 @@ void cv_hindrance_print(const struct cv_progress *progress, const char *const *n
   if (progress->declined_all > told) {
     (void)fprintf(to, "%sdeclined by %u more for other reasons\n", indent, progress->declined_all - told);
   }
+}
+
+json_t *cv_hindrance_json(json_t *object, const struct cv_progress *progress, const char *const *name) {
+  json_t *used_up = json_array(), *declined = json_array();
+  for (uint32_t i = 0; i < progress->used_ups; i++) {
+    const struct cv_used_up *each = &progress->used_up[i];
+    used_up = cv_json_append(used_up, json_pack("{s:s?, s:I, s:I, s:I}", "item", name == NULL ? NULL : name[each->arm],
+                                                "arm", (json_int_t)each->arm, "tokens", (json_int_t)each->tokens,
+                                                "wanted", (json_int_t)each->wanted));
+  }
+  for (uint32_t i = 0; i < progress->declineds; i++) {
+    const struct cv_declined *each = &progress->declined[i];
+    declined = cv_json_append(declined,
+                              json_pack("{s:s, s:I}", "why", each->why, "connections", (json_int_t)each->connections));
+  }
+  object = cv_json_set(object, "used_up", used_up);
+  return cv_json_set(object, "declined", declined);
 }
 
 bool cv_hindrance_differs(const struct cv_progress *a, const struct cv_progress *b) {

@@ -3,6 +3,7 @@
 #ifndef CV_LAUNCHER_HINDRANCE_H
 #define CV_LAUNCHER_HINDRANCE_H
 
+#include <jansson.h>
 #include <stdio.h>
 
 #include "common/base/spec.h"
@@ -13,6 +14,9 @@
  * after `indent`. `name` of each arm; NULL: not known.
  */
 void cv_hindrance_print(const struct cv_progress *progress, const char *const *name, const char *indent, FILE *to);
+/* Adds `used_up`, an array of {item, arm, tokens, wanted} (item: its name, or null), and `declined`, one of {why,
+ * connections}, to an object. Takes ownership of it; NULL when out of memory. */
+json_t *cv_hindrance_json(json_t *object, const struct cv_progress *progress, const char *const *name);
 /* Whether the two have different hindrances. */
 bool cv_hindrance_differs(const struct cv_progress *a, const struct cv_progress *b);
 

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "deploy/launcher/hindrance.h"
 #include "deploy/launcher/json.h"
 #include "deploy/launcher/progress.h"
 #include "deploy/launcher/pulls.h"
@@ -149,4 +150,17 @@ json_t *cv_result_json(const struct cv_outcome *outcome, const char *policy) {
       cv_view_rate(progress), "over_sum_bound", ratio(outcome, outcome->bound.sum), "over_pair_bound",
       ratio(outcome, outcome->bound.pair));
   return with_rest(result, outcome);
+}
+
+void cv_result_print_json(const struct cv_outcome *outcome, const char *policy, FILE *to) {
+  json_t *result = cv_hindrance_json(cv_result_json(outcome, policy), &outcome->progress, outcome->name);
+  if (outcome->exposure.is_data) {
+    result = cv_json_set(result, "data", cv_exposure_json(&outcome->exposure));
+    result = cv_json_set(result, "unit", cv_unit_json(&outcome->unit, outcome->name, outcome->standing, outcome->arms));
+  }
+  if (result != NULL && json_dumpf(result, to, JSON_REAL_PRECISION(10)) == 0) {
+    (void)fprintf(to, "\n");
+    (void)fflush(to);
+  }
+  json_decref(result);
 }

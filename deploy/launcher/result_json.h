@@ -4,6 +4,7 @@
 #define CV_LAUNCHER_RESULT_JSON_H
 
 #include <jansson.h>
+#include <stdio.h>
 
 #include "deploy/launcher/outcome.h"
 
@@ -15,5 +16,8 @@
  * owns it.
  */
 json_t *cv_result_json(const struct cv_outcome *outcome, const char *policy);
+/* Prints it on one line, with `data` and `unit` of a data file (exposure.h, unit.h), `used_up` and `declined`
+ * (hindrance.h). Prints nothing when out of memory. */
+void cv_result_print_json(const struct cv_outcome *outcome, const char *policy, FILE *to);
 
 #endif

@@ -6,13 +6,16 @@
 #include "deploy/launcher/client.h"
 #include "deploy/launcher/command.h"
 #include "deploy/launcher/hindrance.h"
+#include "deploy/launcher/json.h"
 #include "deploy/launcher/progress.h"
 
 struct settings {
   struct cv_client_settings client;
+  bool json;
 };
 
-static const struct cv_config_rule rules[] = {CV_CLIENT_RULES(struct settings, client)};
+static const struct cv_config_rule rules[] = {CV_CLIENT_RULES(struct settings, client),
+                                              CV_JSON_RULE(offsetof(struct settings, json))};
 
 static const struct cv_config_table status_table = {
     .program = "crowdveil status",
@@ -31,7 +34,7 @@ static const struct cv_config_table cancel_table = {
 /* purge has one option more than the other commands. */
 struct purge_settings {
   struct cv_client_settings client;
-  bool ended;
+  bool ended, json;
 };
 
 static const struct cv_config_rule purge_rules[] = {
@@ -42,6 +45,7 @@ static const struct cv_config_rule purge_rules[] = {
      .is_option = true,
      .help = "delete all of your ended campaigns"},
     CV_CLIENT_RULES(struct purge_settings, client),
+    CV_JSON_RULE(offsetof(struct purge_settings, json)),
 };
 
 static const struct cv_config_table purge_table = {
@@ -52,10 +56,39 @@ static const struct cv_config_table purge_table = {
     .count = CV_COUNT(purge_rules),
 };
 
+static json_t *progress_json(const struct cv_progress *progress) {
+  json_t *object =
+      json_pack("{s:I, s:s, s:s, s:b, s:I, s:I, s:I, s:I, s:i, s:i, s:i, s:I, s:i, s:I}", "campaign",
+                (json_int_t)progress->campaign, "name", progress->name, "state", cv_end_text(progress->end), "ended",
+                progress->end != CV_END_NONE, "tokens", (json_int_t)progress->tokens, "tokens_limit",
+                (json_int_t)progress->tokens_limit, "releases", (json_int_t)progress->releases, "plans",
+                (json_int_t)progress->plans, "items", (int)progress->arms, "decided", (int)progress->decided, "parked",
+                (int)progress->parked, "epsilon_spent_micro", (json_int_t)progress->epsilon_spent_micro, "connections",
+                (int)progress->workers, "elapsed_ms", (json_int_t)progress->elapsed_ms);
+  return cv_hindrance_json(object, progress, NULL);
+}
+
+static enum cv_answer answer_json(const struct cv_config_table *table, json_t *object) {
+  return cv_launcher_print_json(table, object, 0) == 0 ? CV_ANSWER_DONE : CV_ANSWER_FAILED;
+}
+
+static enum cv_answer status_json(const struct cv_status *status) {
+  json_t *all = json_array();
+  for (size_t i = 0; i < status->campaigns; i++) {
+    all = cv_json_append(all, progress_json(&status->campaign[i]));
+  }
+  return answer_json(&status_table, json_pack("{s:s, s:I, s:o}", "broker", status->broker, "uptime_ms",
+                                              (json_int_t)status->uptime_ms, "campaigns", all));
+}
+
 static enum cv_answer on_status(void *data, struct cv_client *client, const struct cv_order_frame *frame) {
+  const struct settings *settings = data;
   const struct cv_status *status = &frame->as.status;
   if (frame->kind != CV_ORDER_STATUS_ANSWER) {
     return CV_ANSWER_MORE;
+  }
+  if (settings->json) {
+    return status_json(status);
   }
   (void)printf("broker %s, up for %.0f s\n", status->broker, (double)status->uptime_ms / 1000);
   for (size_t i = 0; i < status->campaigns; i++) {
@@ -81,14 +114,26 @@ int cv_launcher_status(int argc, char **argv) {
   const struct cv_order_frame request = {.kind = CV_ORDER_STATUS};
   int status = cv_command_options(&status_table, argc, argv, 0, 0, words, &settings);
   if (status < 0) {
-    status = cv_client_run(&status_table, &settings.client, &request, on_status, NULL);
+    status = cv_client_run(&status_table, &settings.client, &request, on_status, &settings);
   }
   cv_config_fini(&status_table, &settings);
   return status;
 }
 
+static enum cv_answer tell_cancelled(const struct settings *settings, const struct cv_progress *progress) {
+  if (settings->json) {
+    return answer_json(&cancel_table, progress_json(progress));
+  }
+  if (progress->end == CV_END_NONE) {
+    (void)printf("campaign %" PRIu64 " is ending\n", progress->campaign);
+  } else {
+    (void)printf("campaign %" PRIu64 " has ended: %s, %.1f s after it was submitted\n", progress->campaign,
+                 cv_end_text(progress->end), (double)progress->elapsed_ms / 1000);
+  }
+  return CV_ANSWER_DONE;
+}
+
 static enum cv_answer on_cancelled(void *data, struct cv_client *client, const struct cv_order_frame *frame) {
-  const struct cv_progress *ended = &frame->as.finished.progress;
   struct cv_order_frame watch = {.kind = CV_ORDER_WATCH};
   switch (frame->kind) {
     case CV_ORDER_ACCEPTED: /* also of a campaign that has ended: only a look at it tells */
@@ -96,12 +141,9 @@ static enum cv_answer on_cancelled(void *data, struct cv_client *client, const s
       cv_client_ask(client, &watch);
       return CV_ANSWER_MORE;
     case CV_ORDER_PROGRESS:
-      (void)printf("campaign %" PRIu64 " is ending\n", frame->as.progress.campaign);
-      return CV_ANSWER_DONE;
+      return tell_cancelled(data, &frame->as.progress);
     case CV_ORDER_FINISHED:
-      (void)printf("campaign %" PRIu64 " has ended: %s, %.1f s after it was submitted\n", ended->campaign,
-                   cv_end_text(ended->end), (double)ended->elapsed_ms / 1000);
-      return CV_ANSWER_DONE;
+      return tell_cancelled(data, &frame->as.finished.progress);
     default:
       return CV_ANSWER_MORE;
   }
@@ -117,7 +159,7 @@ int cv_launcher_cancel(int argc, char **argv) {
     if (cv_launcher_number(words[0], &request.as.campaign, &why) != CV_OK) {
       status = cv_command_fail(&cancel_table, 2, "%s", why.text);
     } else {
-      status = cv_client_run(&cancel_table, &settings.client, &request, on_cancelled, NULL);
+      status = cv_client_run(&cancel_table, &settings.client, &request, on_cancelled, &settings);
     }
   }
   cv_config_fini(&cancel_table, &settings);
@@ -127,6 +169,10 @@ int cv_launcher_cancel(int argc, char **argv) {
 static enum cv_answer on_purged(void *data, struct cv_client *client, const struct cv_order_frame *frame) {
   if (frame->kind != CV_ORDER_PURGED) {
     return CV_ANSWER_MORE;
+  }
+  const struct purge_settings *settings = data;
+  if (settings->json) {
+    return answer_json(&purge_table, json_pack("{s:I}", "purged", (json_int_t)frame->as.purged));
   }
   (void)printf("%" PRIu64 " campaigns purged\n", frame->as.purged);
   return CV_ANSWER_DONE;
@@ -144,7 +190,7 @@ int cv_launcher_purge(int argc, char **argv) {
     } else if (words[0] != NULL && cv_launcher_number(words[0], &request.as.campaign, &why) != CV_OK) {
       status = cv_command_fail(&purge_table, 2, "%s", why.text);
     } else {
-      status = cv_client_run(&purge_table, &settings.client, &request, on_purged, NULL);
+      status = cv_client_run(&purge_table, &settings.client, &request, on_purged, &settings);
     }
   }
   cv_config_fini(&purge_table, &settings);

@@ -535,20 +535,6 @@ static void run(struct up *up) {
   (void)uv_loop_close(&up->loop);
 }
 
-static void print_json(const struct up *up) {
-  json_t *result = cv_result_json(&up->outcome, up->prepared.file.spec.policy.name);
-  if (result != NULL && up->outcome.exposure.is_data) {
-    result = cv_json_set(result, "data", cv_exposure_json(&up->outcome.exposure));
-    result = cv_json_set(result, "unit",
-                         cv_unit_json(&up->outcome.unit, up->outcome.name, up->outcome.standing, up->outcome.arms));
-  }
-  if (result != NULL && json_dumpf(result, stdout, JSON_REAL_PRECISION(10)) == 0) {
-    (void)printf("\n");
-    (void)fflush(stdout);
-  }
-  json_decref(result);
-}
-
 int cv_launcher_up(int argc, char **argv) {
   static struct up up;
   const char *words[CV_WORDS_MAX] = {0};
@@ -565,7 +551,7 @@ int cv_launcher_up(int argc, char **argv) {
     }
   }
   if (up.is_finished && up.settings.json) {
-    print_json(&up);
+    cv_result_print_json(&up.outcome, up.prepared.file.spec.policy.name, stdout);
   }
   if (up.folder.is_temporary && !up.needs_logs) {
     cv_folder_remove(&up.folder);

@@ -7,6 +7,7 @@ struct settings {
   struct cv_client_settings client;
   char *file;
   uint64_t seed;
+  bool json;
 };
 
 static const struct cv_config_rule rules[] = {
@@ -21,6 +22,7 @@ static const struct cv_config_rule rules[] = {
      .offset = offsetof(struct settings, seed),
      .high = 9e15,
      .help = "the seed of the workers, to know the truth of drawn items"},
+    CV_JSON_RULE(offsetof(struct settings, json)),
 };
 
 static const struct cv_config_table table = {
@@ -45,6 +47,9 @@ static int watch(const struct settings *settings, uint64_t campaign) {
     return cv_command_fail(&table, 2, "%s", why.text);
   }
   cv_follow_init(&follow, &table, settings->file == NULL ? NULL : &prepared, settings->seed != CV_SEED_NONE);
+  if (settings->json) {
+    cv_follow_json(&follow);
+  }
   request.as.watch.standings = follow.view.is_terminal;
   int status = cv_client_follow(&table, &settings->client, &request, on_answer, cv_follow_lost, &follow);
   cv_follow_fini(&follow);

@@ -2,6 +2,7 @@
 """Databases of earlier versions, and of this one: every program opens them, gives the same answers, and goes on."""
 import contextlib
 import json
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -217,9 +218,9 @@ def test_every_option_is_still_there(before):
     for command, options in json.loads(content(before, "options.json")).items():
         program, *words = command.split()
         done = subprocess.run([PROGRAMS[program], *words, "--help"], capture_output=True, text=True)
-        missing = [option for option in options if f"  {option}" not in done.stdout]
+        missing = [option for option in options if not re.search(rf"^  (-\w, )?{option}(?![\w-])", done.stdout, re.M)]
         assert done.returncode == 0 and not missing, f"{command} does not know {missing}"
-        assert len(options) > 3, command
+        assert len(options) > 2, command
 
 
 VARINT = {"TYPE_BOOL", "TYPE_UINT32", "TYPE_UINT64", "TYPE_INT32", "TYPE_INT64", "TYPE_ENUM"}

@@ -107,7 +107,7 @@ def test_a_table_is_drawn_while_the_campaign_runs(tmp_path, terminal):
     lines = table_of(text)
     assert any(re.match(r"restaurants   [0-5] of 5 ranked", line) for line in lines), text
     rows = [line for line in lines if "Roma" in line and re.search("[●○]", line)]
-    assert rows and all(re.fullmatch(r"  [1-5-]  Roma .*[━─●○].* 0\.6\d\d", row) for row in rows)
+    assert rows and all(re.fullmatch(r"  [1-5-][ +] Roma .*[━─●○].* 0\.6\d\d", row) for row in rows)
     assert all(len(line) <= 40 for line in lines), max(lines, key=len)
     assert "\x1b[1m" in text
     # The table is gone when the result is printed, and wrapping is on again.

@@ -33,8 +33,13 @@ COLUMNS = ["class", "pulls", "share", "noisy mean", "tokens", "truth", "cost", "
 
 def without_the_file(text):
     """The output of `watch` without the items' names and what only the file's truth tells."""
-    heading, *lines = text.strip().split("\n")
+    lines = text.strip().split("\n")
+    if re.match(r"\d+ of \d+ items decided", lines[0]):  # a ranking's leads with how much is decided
+        lines = lines[2:]
+    heading, *lines = lines
     end = lines.index("")
+    ended = next(at for at, line in enumerate(lines) if line.startswith("ended ") or at == len(lines) - 1)
+    ended = ended if any("best effort" in line for line in lines) else end + 1
     columns = [name for name in COLUMNS if name in heading]
     rows = []
     for line in lines[:end]:
@@ -44,7 +49,7 @@ def without_the_file(text):
         else:
             cells = [cell for name, cell in zip(columns, cells[-len(columns):]) if name != "truth"]
         rows.append(cells)
-    sums = [re.sub(r", .+ is the best$", ", it is the best", line) for line in lines[end + 1:]
+    sums = [re.sub(r", .+ is the best$", ", it is the best", line) for line in lines[ended:]
             if line.split()[0] not in ("reward", "regret", "accuracy", "bound")]
     return [name for name in columns if name != "truth"], rows, sums
 
