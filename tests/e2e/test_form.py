@@ -218,7 +218,8 @@ def test_the_file_of_people_is_closed_to_others(deployment):
 
 def test_people_compare_two_items(deployment):
     """Pairs: a choice of two, whose answer is a bit; a score between is not taken."""
-    world = World(deployment, start=False, pairs=True, policy="ppar-kl", policy_params={"alpha": .9, "delta": .5})
+    world = World(deployment, start=False, pairs=True, tokens_per_worker=5000, policy="ppar-kl",
+                  policy_params={"alpha": .9, "delta": .5})
     world.file.write_text(world.file.read_text().replace("items: {", "items: {rewards: pairs, "))
     world.start()
     person, seen = world.person(), 0
@@ -230,6 +231,7 @@ def test_people_compare_two_items(deployment):
         page = person.look()
         shown = [(int(value), html.unescape(name)) for value, name in
                  re.findall(r'type="radio" name="score" value="(\d+)" required> <strong>(.*?)</strong>', page)]
+        assert shown or "There is no item for you now" in page or world.is_over(), page
         if not shown:
             continue
         assert len({name for _, name in shown}) == 2 and sorted(value for value, _ in shown)[0] == 0
