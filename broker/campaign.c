@@ -256,10 +256,10 @@ enum cv_err cv_broker_campaign_set_standings(struct cv_broker *broker, struct cv
   for (uint32_t i = 0; i < n; i++) {
     if (standing[i].arm >= campaign->spec.arms || !cv_standing_is_plausible(&standing[i], campaign->spec.arms)) {
       return cv_fail(why, CV_ERR_FORMAT,
-                     "campaign %u: a standing of arm %u in class %u to %u; expected an arm below %u, classes up to %u "
+                     "campaign %u: a standing of arm %llu in class %u to %u; expected arms 1 to %u, classes up to %u "
                      "and a last class of parked arms only",
-                     campaign->id, standing[i].arm, standing[i].rank_class, standing[i].rank_last, campaign->spec.arms,
-                     campaign->spec.arms);
+                     campaign->id, (unsigned long long)standing[i].arm + 1, standing[i].rank_class,
+                     standing[i].rank_last, campaign->spec.arms, campaign->spec.arms);
     }
   }
   for (uint32_t i = 0; i < n; i++) {

@@ -191,7 +191,7 @@ static enum cv_err close_with(struct cv_broker *broker, struct cv_broker_campaig
   CV_TRY(cv_epoch_add_release(broker, campaign, row));
   broker->totals.releases++;
   cv_broker_debug(broker, campaign, ": release %llu, of arm %u with %llu tokens", (unsigned long long)row->number,
-                  row->arm, (unsigned long long)row->tokens);
+                  row->arm + 1, (unsigned long long)row->tokens);
   campaign->free_places -= cv_arm_free_places(arm);
   campaign->reserved -= arm->want - arm->filled;
   campaign->open_arms--;

@@ -36,7 +36,7 @@ enum cv_err cv_ledger_ask(const struct cv_ledger *ledger, uint32_t arm, uint64_t
     return CV_OK;
   }
   return cv_fail(why, CV_ERR_DENIED,
-                 "arm %u has spent %llu micro-epsilon of %llu; its next release asks for %llu, %llu are left", arm,
+                 "arm %u has spent %llu micro-epsilon of %llu; its next release asks for %llu, %llu are left", arm + 1,
                  (unsigned long long)ledger->arm[arm].spent_micro, (unsigned long long)ledger->limit_micro,
                  (unsigned long long)asked_micro, (unsigned long long)left);
 }

@@ -23,20 +23,22 @@ static enum cv_err check_names(const struct cv_broker_campaign *campaign, const 
   for (uint32_t i = 0; i < plan->wants; i++) {
     uint32_t arm = plan->want[i].arm;
     if (arm >= campaign->spec.arms) {
-      return cv_fail(why, CV_ERR_DENIED, "arm %u is unknown; expected below %u", arm, campaign->spec.arms);
+      return cv_fail(why, CV_ERR_DENIED, "arm %llu is unknown; expected 1 to %u", (unsigned long long)arm + 1,
+                     campaign->spec.arms);
     }
     if (!cv_want_opponent_fits(&plan->want[i], campaign->spec.pairs, campaign->spec.arms)) {
       return campaign->spec.pairs
-                 ? cv_fail(why, CV_ERR_DENIED, "arm %u is to be compared with arm %u; expected another arm below %u",
-                           arm, plan->want[i].opponent - 1, campaign->spec.arms)
-                 : cv_fail(why, CV_ERR_DENIED, "arm %u has an opponent; expected none: the campaign has no pairs", arm);
+                 ? cv_fail(why, CV_ERR_DENIED, "arm %u is to be compared with arm %u; expected another one of 1 to %u",
+                           arm + 1, plan->want[i].opponent, campaign->spec.arms)
+                 : cv_fail(why, CV_ERR_DENIED, "arm %u has an opponent; expected none: the campaign has no pairs",
+                           arm + 1);
     }
     if (campaign->arm[arm].is_spent) {
       return cv_fail(why, CV_ERR_DENIED,
-                     "arm %u has no data left; expected only arms whose last release has not been made", arm);
+                     "arm %u has no data left; expected only arms whose last release has not been made", arm + 1);
     }
     if ((seen[arm / 8] >> (arm % 8) & 1) != 0) {
-      return cv_fail(why, CV_ERR_DENIED, "arm %u is named twice; expected each arm once", arm);
+      return cv_fail(why, CV_ERR_DENIED, "arm %u is named twice; expected each arm once", arm + 1);
     }
     seen[arm / 8] |= (uint8_t)(1U << (arm % 8));
   }
@@ -51,7 +53,7 @@ static enum cv_err check_sizes(const struct cv_broker_campaign *campaign, const 
     const struct cv_want *want = &plan->want[i];
     if (shown[i] < campaign->privacy.least_tokens || want->tokens > CV_PLAN_TOKENS_MAX) {
       return cv_fail(why, CV_ERR_DENIED, "%llu tokens of arm %u in one release; expected %u to %d",
-                     (unsigned long long)shown[i], want->arm, campaign->privacy.least_tokens, CV_PLAN_TOKENS_MAX);
+                     (unsigned long long)shown[i], want->arm + 1, campaign->privacy.least_tokens, CV_PLAN_TOKENS_MAX);
     }
   }
   return CV_OK;
@@ -63,7 +65,7 @@ static enum cv_err check_ledger(const struct cv_broker_campaign *campaign, const
   for (uint32_t i = 0; i < plan->wants; i++) {
     uint32_t arm = plan->want[i].arm;
     if (cv_mechanism_is_spent(campaign->arm[arm].mechanism)) {
-      return cv_fail(why, CV_ERR_DENIED, "arm %u has reached its horizon of %llu releases", arm,
+      return cv_fail(why, CV_ERR_DENIED, "arm %u has reached its horizon of %llu releases", arm + 1,
                      (unsigned long long)campaign->privacy.law.horizon);
     }
     uint64_t price = cv_epoch_price(campaign, arm);

@@ -432,9 +432,9 @@ static enum cv_err check_release(const struct cv_thirdparty_campaign *campaign, 
   uint32_t open = release->arm < campaign->spec.arms ? campaign->open_want[release->arm] : 0;
   if (open == 0) {
     return cv_fail(why, CV_ERR_INVALID,
-                   "release %" PRIu64 " of campaign %" PRIu64 " is for arm %" PRIu32 ", which plan %" PRIu64
+                   "release %" PRIu64 " of campaign %" PRIu64 " is for arm %" PRIu64 ", which plan %" PRIu64
                    " does not ask for, or not again",
-                   number, id, release->arm, release->plan);
+                   number, id, (uint64_t)release->arm + 1, release->plan);
   }
   struct cv_standing before;
   cv_policy_standing(campaign->policy, release->arm, &before);

@@ -435,7 +435,7 @@ static enum cv_err on_release(struct cv_thirdparty *thirdparty, struct cv_thirdp
     note(thirdparty, (struct about){.level = CV_LOG_DEBUG, .campaign = campaign->id},
          "broker %s: campaign %" PRIu64 ": release %" PRIu64 " applied, of arm %" PRIu32 ": %" PRIu64
          " decisions; the last plan is %" PRIu64,
-         conn->broker->name, campaign->id, message->release.number, message->release.arm,
+         conn->broker->name, campaign->id, message->release.number, message->release.arm + 1,
          campaign->row.decisions - decisions, campaign->row.plan);
   }
   return CV_OK;

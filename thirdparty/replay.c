@@ -106,7 +106,7 @@ static void expect_no_more_decisions(struct cv_replay *replay) {
   if (replay->with_decisions && replay->decisions_seen < replay->step.decisions) {
     const struct cv_decision *missing = &replay->step.decision[replay->decisions_seen];
     disagree(replay, "after plan %" PRIu64 ": no decision on record; recomputed: arm %" PRIu32 " %s class %" PRIu32,
-             replay->plan, missing->arm, verb(missing->kind), missing->rank_class);
+             replay->plan, missing->arm + 1, verb(missing->kind), missing->rank_class);
   }
 }
 
@@ -117,7 +117,7 @@ struct opponent_text {
 static struct opponent_text opponent_text(const struct cv_want *want) {
   struct opponent_text said = {.text = "drawn arms"};
   if (want->opponent > 0) {
-    (void)snprintf(said.text, sizeof(said.text), "arm %" PRIu32, want->opponent - 1);
+    (void)snprintf(said.text, sizeof(said.text), "arm %" PRIu32, want->opponent);
   }
   return said;
 }
@@ -139,14 +139,14 @@ static void compare_wants(struct cv_replay *replay, const struct cv_plan *plan) 
   for (uint32_t i = 0; i < plan->wants && i < replay->step.wants; i++) {
     const struct cv_want *stored = &plan->want[i], *mine = &replay->step.want[i];
     if (stored->opponent != mine->opponent) {
-      disagree(replay, "plan %" PRIu64 " compares arm %" PRIu32 " with %s; recomputed: %s", plan->number, stored->arm,
-               opponent_text(stored).text, opponent_text(mine).text);
+      disagree(replay, "plan %" PRIu64 " compares arm %" PRIu32 " with %s; recomputed: %s", plan->number,
+               stored->arm + 1, opponent_text(stored).text, opponent_text(mine).text);
     }
     if (stored->arm != mine->arm || stored->tokens != mine->tokens) {
       disagree(replay,
                "plan %" PRIu64 " asks for %" PRIu32 " tokens of arm %" PRIu32 "; recomputed: %" PRIu32
                " tokens of arm %" PRIu32,
-               plan->number, stored->tokens, stored->arm, mine->tokens, mine->arm);
+               plan->number, stored->tokens, stored->arm + 1, mine->tokens, mine->arm + 1);
     }
   }
 }
@@ -161,8 +161,8 @@ static void take_plan(struct cv_replay *replay, const struct cv_plan *plan) {
     if (want->arm >= replay->spec.arms || (want->tokens == 0 && replay->spec.edges == 0) ||
         replay->open_want[want->arm] || !cv_want_opponent_fits(want, replay->spec.pairs, replay->spec.arms)) {
       disagree(replay,
-               "plan %" PRIu64 " has arm %" PRIu32 " twice, out of range, without tokens or with a wrong opponent",
-               plan->number, want->arm); /* skipped, so that `left` counts each arm once */
+               "plan %" PRIu64 " has arm %" PRIu64 " twice, out of range, without tokens or with a wrong opponent",
+               plan->number, (uint64_t)want->arm + 1); /* skipped, so that `left` counts each arm once */
       continue;
     }
     replay->open_want[want->arm] = true;
@@ -191,8 +191,8 @@ static bool release_fits(struct cv_replay *replay, const struct cv_release *rele
     disagree(replay, "release %" PRIu64 " is on record where release %" PRIu64 " is expected", release->number,
              replay->verdict.releases);
   } else if (release->plan != replay->plan || release->arm >= replay->spec.arms || !replay->open_want[release->arm]) {
-    disagree(replay, "release %" PRIu64 " is for arm %" PRIu32 ", which plan %" PRIu64 " does not ask for",
-             release->number, release->arm, replay->plan);
+    disagree(replay, "release %" PRIu64 " is for arm %" PRIu64 ", which plan %" PRIu64 " does not ask for",
+             release->number, (uint64_t)release->arm + 1, replay->plan);
   } else if (!cv_release_is_whole(release) || !cv_tail_is_valid(&release->noise)) {
     disagree(replay, "release %" PRIu64 " has no tokens or impossible noise", release->number);
   }
@@ -220,7 +220,7 @@ void cv_replay_decision(struct cv_replay *replay, const struct cv_decision *stor
     disagree(replay,
              "decision %" PRIu64 " is on record (arm %" PRIu32 " %s class %" PRIu32
              "); recomputed: none after plan %" PRIu64,
-             replay->verdict.decisions, stored->arm, verb(stored->kind), stored->rank_class, replay->plan);
+             replay->verdict.decisions, stored->arm + 1, verb(stored->kind), stored->rank_class, replay->plan);
     return;
   }
   const struct cv_decision *mine = &replay->step.decision[replay->decisions_seen++];
@@ -231,8 +231,8 @@ void cv_replay_decision(struct cv_replay *replay, const struct cv_decision *stor
              "decision %" PRIu64 ": arm %" PRIu32 " %s class %" PRIu32
              " (mean %.9g, radius %.9g, against %.9g, %" PRIu64 " tokens); recomputed: arm %" PRIu32
              " %s class %" PRIu32 " (mean %.9g, radius %.9g, against %.9g, %" PRIu64 " tokens)",
-             replay->verdict.decisions, stored->arm, verb(stored->kind), stored->rank_class, stored->mean,
-             stored->radius, stored->reference, stored->tokens, mine->arm, verb(mine->kind), mine->rank_class,
+             replay->verdict.decisions, stored->arm + 1, verb(stored->kind), stored->rank_class, stored->mean,
+             stored->radius, stored->reference, stored->tokens, mine->arm + 1, verb(mine->kind), mine->rank_class,
              mine->mean, mine->radius, mine->reference, mine->tokens);
   }
 }
@@ -240,7 +240,8 @@ void cv_replay_decision(struct cv_replay *replay, const struct cv_decision *stor
 static void compare_standing(struct cv_replay *replay, const struct cv_standing *stored, enum cv_end end) {
   struct cv_standing mine;
   if (stored->arm >= replay->spec.arms) {
-    disagree(replay, "a standing is on record for arm %" PRIu32 " of %" PRIu32, stored->arm, replay->spec.arms);
+    disagree(replay, "a standing is on record for arm %" PRIu64 " of %" PRIu32, (uint64_t)stored->arm + 1,
+             replay->spec.arms);
     return;
   }
   /* A running campaign has standings on record as of its last step; at the end they include every release. */
@@ -253,7 +254,7 @@ static void compare_standing(struct cv_replay *replay, const struct cv_standing 
     disagree(replay,
              "arm %" PRIu32 " stands in class %" PRIu32 " to %" PRIu32 " (held: %s); recomputed: class %" PRIu32
              " to %" PRIu32 " (held: %s)",
-             stored->arm, stored->rank_class, stored->rank_last,
+             stored->arm + 1, stored->rank_class, stored->rank_last,
              stored->held == CV_HELD_NO ? "no" : cv_held_text(stored->held), mine.rank_class, mine.rank_last,
              mine.held == CV_HELD_NO ? "no" : cv_held_text(mine.held));
   } else if (stored->tokens != mine.tokens || !is_near(stored->mean, mine.mean) ||
@@ -261,8 +262,8 @@ static void compare_standing(struct cv_replay *replay, const struct cv_standing 
     disagree(replay,
              "arm %" PRIu32 " stands in class %" PRIu32 " (mean %.9g, radius %.9g, %" PRIu64
              " tokens); recomputed: class %" PRIu32 " (mean %.9g, radius %.9g, %" PRIu64 " tokens)",
-             stored->arm, stored->rank_class, stored->mean, stored->radius, stored->tokens, mine.rank_class, mine.mean,
-             mine.radius, mine.tokens);
+             stored->arm + 1, stored->rank_class, stored->mean, stored->radius, stored->tokens, mine.rank_class,
+             mine.mean, mine.radius, mine.tokens);
   }
 }
 

@@ -246,7 +246,8 @@ static enum cv_err check_assign(const struct cv_worker *pool, const struct cv_wo
   for (uint32_t i = 0; i < assign->arms; i++) {
     uint32_t arm = assign->arms == 1 ? assign->arm.one : assign->arm.many[i];
     if (arm >= campaign->terms.arms) {
-      return cv_fail(why, CV_ERR_FORMAT, "assignment of arm %u; expected an arm below %u", arm, campaign->terms.arms);
+      return cv_fail(why, CV_ERR_FORMAT, "assignment of arm %llu; expected 1 to %u", (unsigned long long)arm + 1,
+                     campaign->terms.arms);
     }
   }
   CV_TRY(check_opponent(&campaign->terms, assign, why));

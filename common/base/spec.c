@@ -103,7 +103,7 @@ static enum cv_err check_recruitment(const struct cv_spec *spec, struct cv_why *
   }
   for (uint32_t i = 0; i < spec->arms; i++) {
     if (spec->cost_micro[i] == 0 || spec->cost_micro[i] > CV_COST_MAX_MICRO) {
-      return cv_fail(why, CV_ERR_INVALID, "the cost of arm %u is %g; expected more than 0 and at most %g", i,
+      return cv_fail(why, CV_ERR_INVALID, "the cost of arm %u is %g; expected more than 0 and at most %g", i + 1,
                      (double)spec->cost_micro[i] / 1e6, (double)CV_COST_MAX_MICRO / 1e6);
     }
   }
@@ -157,7 +157,7 @@ enum cv_err cv_spec_check(const struct cv_spec *spec, struct cv_why *why) {
   }
   for (uint32_t i = 0; spec->names != NULL && i < spec->arms; i++) {
     if (!cv_name_is_item(spec->names[i])) {
-      return cv_fail(why, CV_ERR_INVALID, "the name of arm %u is empty, too long or not printable UTF-8", i);
+      return cv_fail(why, CV_ERR_INVALID, "the name of arm %u is empty, too long or not printable UTF-8", i + 1);
     }
   }
   if (spec->epsilon_micro == 0 && cv_spec_has_noise(spec)) {

@@ -377,10 +377,7 @@ static enum cv_err take_versus(struct cv_yaml *yaml, const yaml_node_t *mapping,
   if (worker.key != NULL) {
     return cv_yaml_fail(yaml, worker.key, why, "items.worker with items.versus; expected no persons with comparisons");
   }
-  return form->replacement ? CV_OK
-                           : cv_yaml_fail(yaml, versus.key, why,
-                                          "items.versus without replacement; expected replacement: true, since an "
-                                          "answer may draw any row of its two items");
+  return CV_OK;
 }
 
 /* Whether a file's name ends so, without the ending of its packing. */
@@ -436,7 +433,10 @@ static enum cv_err check_versus(struct cv_yaml *yaml, const yaml_node_t *mapping
                           others[i]);
     }
   }
-  return CV_OK;
+  return csv->replacement ? CV_OK
+                          : cv_yaml_fail(yaml, cv_yaml_find(yaml, mapping, "versus").key, why,
+                                         "items.versus without replacement; expected replacement: true, since an "
+                                         "answer may draw any row of its two items");
 }
 
 static enum cv_err load_csv(struct cv_yaml *yaml, const yaml_node_t *mapping, struct form *form, struct cv_items *items,
@@ -452,11 +452,11 @@ static enum cv_err load_csv(struct cv_yaml *yaml, const yaml_node_t *mapping, st
   CV_TRY(take_versus(yaml, mapping, form, ret, why));
   CV_TRY(take_persons(yaml, mapping, form, ret, why));
   CV_TRY(take_format(yaml, mapping, form, ret, why));
-  CV_TRY(check_versus(yaml, mapping, ret, why));
   ret->skips_missing = form->missing == 1;
   ret->top = (uint32_t)form->top;
   ret->least_rows = form->least_rows;
   ret->replacement = form->replacement;
+  CV_TRY(check_versus(yaml, mapping, ret, why));
   ret->score_line = cv_yaml_line(cv_yaml_find(yaml, mapping, "score").key);
   take(&form->path, &ret->file);
   return CV_OK;

@@ -68,7 +68,7 @@ CASES = {
     "more arms": (script(both(arms=3)), 0, "3 arms"),
     # messages against the terms: the worker closes with the reason, having given at most what the terms ask for
     "unknown arm": (script(lambda e, who: terms(e), lambda e, who: assign(e, who[0], arm=2)), 0,
-                    "assignment of arm 2"),
+                    "assignment of arm 3"),
     "without terms": (script(lambda e, who: assign(e, who[0])), 0, "without its terms"),
     "another worker": (script(lambda e, who: terms(e), lambda e, who: assign(e, 500)), 0,
                       "an assignment for worker 500; expected"),

@@ -136,12 +136,12 @@ class SecondPlanAboveBudget(Honest):
 
 REFUSED_PLANS = {
     "above budget": (AboveBudget, "tokens", "asks for 5010 tokens; expected at most 5000, "),
-    "unknown arm": (UnknownArm, "refused", "arm 2 is unknown"),
-    "arm twice": (ArmTwice, "refused", "arm 0 is named twice"),
-    "no tokens": (NoTokens, "refused", "0 tokens of arm 0 in one release"),
-    "few tokens": (FewTokens, "refused", "9 tokens of arm 0 in one release; expected 10"),
+    "unknown arm": (UnknownArm, "refused", "arm 3 is unknown"),
+    "arm twice": (ArmTwice, "refused", "arm 1 is named twice"),
+    "no tokens": (NoTokens, "refused", "0 tokens of arm 1 in one release"),
+    "few tokens": (FewTokens, "refused", "9 tokens of arm 1 in one release; expected 10"),
     "no wants": (NoWants, "refused", "is empty"),
-    "overflow": (Overflow, "tokens", "4294967295 tokens of arm 0"),
+    "overflow": (Overflow, "tokens", "4294967295 tokens of arm 1"),
     "second plan": (SecondPlanAboveBudget, "tokens", "asks for 4811 tokens; expected at most 4800, "),
 }
 
@@ -225,7 +225,7 @@ FROZEN = {
     "ack ahead": (AckAhead, "reports release [23], this broker has [12]"),
     "result while open": (ResultWhileOpen, "an unrequested result"),
     "result for no reason": (ResultForNoReason, "an unrequested result"),
-    "standing of no arm": (StandingOfNobody, "a standing of arm 2"),
+    "standing of no arm": (StandingOfNobody, "a standing of arm 3"),
     "standing in a plan": (StandingOfNobodyInAPlan, "in class 3"),
     "plan before opened": (PlanBeforeOpened, "before opening the campaign, plan 1"),
     "more releases": (KnowsMoreReleases, "reports release 7, this broker has 0"),

@@ -139,12 +139,13 @@ def test_another_opponent_in_the_record_is_found(example, tmp_path):
     (tmp_path / "changed.json").write_text(json.dumps(changed))
     done = crowdveil("verify", tmp_path / "changed.json", cwd=tmp_path)
     assert done.returncode == 1
-    assert (f"plan 1 compares arm {want['arm']} with arm {want['opponent']}; recomputed: arm {pivot}") in done.stderr
+    asked, other = want["arm"] + 1, want["opponent"] + 1  # text counts arms from 1
+    assert f"plan 1 compares arm {asked} with arm {other}; recomputed: arm {pivot + 1}" in done.stderr
     del want["opponent"]
     (tmp_path / "changed.json").write_text(json.dumps(changed))
     done = crowdveil("verify", tmp_path / "changed.json", cwd=tmp_path)
     assert done.returncode == 1
-    assert f"compares arm {want['arm']} with drawn arms; recomputed: arm {pivot}" in done.stderr
+    assert f"compares arm {asked} with drawn arms; recomputed: arm {pivot + 1}" in done.stderr
 
 
 def test_opponents_survive_kills_and_replay(deployment, tmp_path):

@@ -208,7 +208,7 @@ static void a_spec_that_makes_no_sense_is_named(void **state) {
   spec = sample();
   const char *bad_names[3] = {"Roma", "", "x"};
   spec.names = bad_names;
-  assert_bad(&spec, "the name of arm 1 is empty, too long or not printable UTF-8");
+  assert_bad(&spec, "the name of arm 2 is empty, too long or not printable UTF-8");
   spec = sample();
   spec.epsilon_micro = 0;
   assert_bad(&spec, "epsilon is 0; expected more than 0 with mechanism hybrid");
@@ -239,7 +239,7 @@ static void workers_without_costs_or_twice_are_named(void **state) {
   spec = sample();
   uint64_t bad_costs[3] = {1, 0, 1}, bad_workers[3] = {5, 9, 5};
   spec.cost_micro = bad_costs;
-  assert_bad(&spec, "the cost of arm 1 is 0; expected more than 0 and at most 1e+06");
+  assert_bad(&spec, "the cost of arm 2 is 0; expected more than 0 and at most 1e+06");
   spec = sample();
   spec.worker = bad_workers;
   assert_bad(&spec, "worker 5 is listed twice; expected each worker once");

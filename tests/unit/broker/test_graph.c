@@ -115,11 +115,11 @@ static void plans_that_cannot_be_are_refused(void **state) {
     uint32_t wants;
     const char *why;
   } bad[] = {
-      {{{0, 40}, {2, 0}}, 2, "0 tokens of arm 2 in one release; expected 10"},   /* no arm shows it */
-      {{{0, 5}, {1, 0}}, 2, "5 tokens of arm 0 in one release; expected 10"},    /* the operator's smallest */
-      {{{0, 0}, {1, 0}, {2, 0}}, 3, "0 tokens of arm 0 in one release"},         /* of no play */
+      {{{0, 40}, {2, 0}}, 2, "0 tokens of arm 3 in one release; expected 10"},   /* no arm shows it */
+      {{{0, 5}, {1, 0}}, 2, "5 tokens of arm 1 in one release; expected 10"},    /* the operator's smallest */
+      {{{0, 0}, {1, 0}, {2, 0}}, 3, "0 tokens of arm 1 in one release"},         /* of no play */
       {{{0, 40}, {1, 600}}, 2, "640 tokens; expected at most 600, which"},       /* plays are limited, not scores */
-      {{{1, UINT32_MAX}, {0, UINT32_MAX}}, 2, "tokens of arm 1 in one release"}, /* the sum must not wrap around */
+      {{{1, UINT32_MAX}, {0, UINT32_MAX}}, 2, "tokens of arm 2 in one release"}, /* the sum must not wrap around */
   };
   struct world world;
   world_make(&world);

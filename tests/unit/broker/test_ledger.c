@@ -22,7 +22,7 @@ static void test_an_arm_spends_up_to_its_limit_and_no_further(void **state) {
   assert_int_equal(cv_ledger_left(&ledger, 1), 400);
   assert_int_equal(cv_ledger_charge(&ledger, 1, 401, &why), CV_ERR_DENIED);
   assert_string_equal(why.text,
-                      "arm 1 has spent 600 micro-epsilon of 1000; its next release asks for 401, 400 are left");
+                      "arm 2 has spent 600 micro-epsilon of 1000; its next release asks for 401, 400 are left");
   assert_int_equal(cv_ledger_charge(&ledger, 1, UINT64_MAX, NULL), CV_ERR_DENIED);
   assert_int_equal(ledger.arm[1].spent_micro, 600);
   assert_int_equal(cv_ledger_charge(&ledger, 1, 400, &why), CV_OK);

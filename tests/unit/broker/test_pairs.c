@@ -54,9 +54,9 @@ static void plans_with_wrong_opponents_are_refused(void **state) {
     struct cv_want want;
     const char *why;
   } bad[] = {
-      {{0, TAU, 1}, "arm 0 is to be compared with arm 0; expected another arm below 3"},
-      {{0, TAU, 4}, "arm 0 is to be compared with arm 3; expected another arm below 3"},
-      {{2, TAU, UINT32_MAX}, "arm 2 is to be compared with arm 4294967294; expected another arm below 3"},
+      {{0, TAU, 1}, "arm 1 is to be compared with arm 1; expected another one of 1 to 3"},
+      {{0, TAU, 4}, "arm 1 is to be compared with arm 4; expected another one of 1 to 3"},
+      {{2, TAU, UINT32_MAX}, "arm 3 is to be compared with arm 4294967295; expected another one of 1 to 3"},
   };
   struct world world;
   world_make(&world);
@@ -79,7 +79,7 @@ static void plans_with_wrong_opponents_are_refused(void **state) {
   assert_int_equal(cv_broker_plan_check(campaign, &plan, &refused, &why), CV_OK);
   campaign->spec.pairs = false;
   assert_int_equal(cv_broker_plan_check(campaign, &plan, &refused, &why), CV_ERR_DENIED);
-  assert_string_equal(why.text, "arm 0 has an opponent; expected none: the campaign has no pairs");
+  assert_string_equal(why.text, "arm 1 has an opponent; expected none: the campaign has no pairs");
   campaign->spec.pairs = true;
   world_end(&world);
 }

@@ -40,6 +40,9 @@ static void releases_chain(void **state) {
   release = (struct cv_release){.number = 3, .plan = 2, .arm = 7, .tokens = 1};
   cv_chain_release(&hash, &release, cv_sha256);
   assert_hash(&hash, "352308a9d77de7551174a33e67f1e2bba9b3f22593e206d27f7a7b4d5fd7cd28");
+  release = (struct cv_release){.number = 4, .plan = 2, .arm = 3, .last = true};
+  cv_chain_release(&hash, &release, cv_sha256);
+  assert_hash(&hash, "2cc789cb383bef8ce95a040f2c7729fe69e8ffeb8ea2be12c1a22d4d60f14207");
 }
 
 static void plans_chain(void **state) {

@@ -293,7 +293,7 @@ static void replay_finds_what_was_changed(void **state) {
       {"UPDATE decision SET arm = (arm + 1) % 6 WHERE number = 1", "decision 1: arm "},
       {"DELETE FROM decision WHERE number = (SELECT max(number) FROM decision)",
        "no decision on record; recomputed: arm"},
-      {"UPDATE standing SET class = 1 WHERE arm = 1", "arm 1 stands in class 1"},
+      {"UPDATE standing SET class = 1 WHERE arm = 1", "arm 2 stands in class 1"},
       {"UPDATE release SET noisy_sum = noisy_sum + 400000000 WHERE number = 4", "recomputed"},
       {"UPDATE plan_want SET tokens = tokens + 1 WHERE plan = 2 AND position = 0", "plan 2 asks for 1001 tokens"},
       {"UPDATE release SET arm = 5 WHERE number = 2", "does not ask for"},
@@ -330,7 +330,7 @@ static void an_export_is_verified_without_decisions(void **state) {
   w->standing[1].rank_class = 1;
   assert_int_equal(cv_replay_records(&records, &verdict, &why), CV_OK);
   assert_false(verdict.agrees);
-  assert_non_null(strstr(verdict.first.text, "arm 1 stands in class 1"));
+  assert_non_null(strstr(verdict.first.text, "arm 2 stands in class 1"));
   w->standing[1].rank_class = 3;
   /* One that stops early and reports the campaign as complete. */
   records.plans--;

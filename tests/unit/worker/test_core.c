@@ -388,7 +388,7 @@ static void test_a_broker_is_not_trusted(void **state) {
   bad_assign(CAMPAIGN, 0, 0, CV_ERR_DENIED, "an assignment for worker 0; expected 10 to 19");
   /* 8 of the 10 have arrived: twice the credit of 4 */
   bad_assign(CAMPAIGN, 19, 0, CV_ERR_STATE, "an assignment for worker 19, which is not waiting for one");
-  bad_assign(CAMPAIGN, 10, ARMS, CV_ERR_FORMAT, "assignment of arm 4; expected an arm below 4");
+  bad_assign(CAMPAIGN, 10, ARMS, CV_ERR_FORMAT, "assignment of arm 5; expected 1 to 4");
 
   setup(&stage, 1, 2, 4);
   meet(&stage, 1);
