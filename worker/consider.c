@@ -14,19 +14,11 @@ const struct cv_work *cv_works_find(const struct cv_worker_config *config, const
   return NULL;
 }
 
-static enum cv_err fail_name(const struct cv_worker_config *config, struct cv_why *why) {
-  if (config->works > 1) {
-    return cv_fail(why, CV_ERR_DENIED, "this worker has no scores for the campaign, only for %zu others",
-                   config->works);
-  }
-  return cv_fail(why, CV_ERR_DENIED, "this worker has no scores for the campaign, only for \"%s\"",
-                 config->work->campaign);
-}
-
 enum cv_err cv_work_consider(const struct cv_worker_config *config, const struct cv_work *work,
                              const struct cv_terms *terms, bool *met, struct cv_privatizer **ret, struct cv_why *why) {
   if (work == NULL) {
-    return fail_name(config, why);
+    /* Not for which it has: the requester of this campaign reads the reason, and the others are not its own. */
+    return cv_fail(why, CV_ERR_DENIED, "this worker has no scores for the campaign");
   }
   CV_TRY(cv_accept_requester(&config->accept, terms->requester, why));
   /* A campaign of the same name from a requester that is not accepted must not end the wait for the right one. */

@@ -707,7 +707,7 @@ static void test_several_campaigns_of_several_requesters(void **state) {
   terms = say_terms(&stage, CAMPAIGN + 2, 1);
   (void)snprintf(terms->name, sizeof(terms->name), "third");
   deliver(&stage);
-  assert_string_equal(sent_decline(&stage)->why, "this worker has no scores for the campaign, only for 2 others");
+  assert_string_equal(sent_decline(&stage)->why, "this worker has no scores for the campaign");
   cv_worker_free(stage.pool);
 }
 
