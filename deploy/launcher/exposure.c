@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "deploy/launcher/exposure.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,24 +144,32 @@ static double epsilon(double micro) {
   return micro / (double)CV_MICRO;
 }
 
+/* How often a row is used on average: three digits of a small number, and a large one as a count. */
+static struct cv_count_text average_text(double mean) {
+  struct cv_count_text text = cv_count_text((uint64_t)fmin(round(mean), 1e18));
+  if (mean < 100) {
+    (void)snprintf(text.text, sizeof(text.text), "%.3g", mean);
+  }
+  return text;
+}
+
 static void say_uses(const struct cv_exposure *exposure, char *to, size_t size) {
   const char *verb = exposure->is_past ? "was" : "may be";
   if (!exposure->replacement) {
     cv_text_print(to, size, "a row of %s %s used once at most", exposure->file, verb);
   } else if (exposure->is_expected) {
-    cv_text_print(
-        to, size,
-        "a row of %s will be used about %.3g times on average, the most of an item, and one of them %s%s times",
-        exposure->file, exposure->mean, exposure->is_counted ? "about " : "at most ",
-        cv_count_text(exposure->most).text);
+    cv_text_print(to, size,
+                  "a row of %s will be used about %s times on average, the most of an item, and one of them %s%s times",
+                  exposure->file, average_text(exposure->mean).text, exposure->is_counted ? "about " : "at most ",
+                  cv_count_text(exposure->most).text);
   } else if (exposure->is_past) {
-    cv_text_print(to, size, "a row of %s was used %.3g times on average, the most of an item, and %s%s times",
-                  exposure->file, exposure->mean, exposure->is_counted ? "one of them " : "at most ",
+    cv_text_print(to, size, "a row of %s was used %s times on average, the most of an item, and %s%s times",
+                  exposure->file, average_text(exposure->mean).text, exposure->is_counted ? "one of them " : "at most ",
                   cv_count_text(exposure->most).text);
   } else {
     cv_text_print(to, size,
-                  "a row of %s may be used up to %s times (replacement: true), %.3g if items and rows come alike",
-                  exposure->file, cv_count_text(exposure->most).text, exposure->mean);
+                  "a row of %s may be used up to %s times (replacement: true), %s if items and rows come alike",
+                  exposure->file, cv_count_text(exposure->most).text, average_text(exposure->mean).text);
   }
 }
 
