@@ -119,13 +119,21 @@ static void crowd(void) {
   struct cv_buf c = {0};
   CV_REQUIRE(cv_crowd_encode(&pairs, &arena, &c) == CV_OK);
   save("crowd", "pairs", &c);
+  const uint32_t arms[] = {0, 3};
+  struct cv_decline used_up[] = {{.why = "used up", .has_ticket = true, .used_up = true},
+                                 {.why = "used up", .campaign = 1, .used_up = true, .arms = 2, .arm = arms}};
+  struct cv_crowd_frame spent = {.declines = CV_COUNT(used_up), .decline = used_up};
+  struct cv_buf d = {0};
+  CV_REQUIRE(cv_crowd_encode(&spent, &arena, &d) == CV_OK);
+  save("crowd", "used-up", &d);
 }
 
 static void rank(void) {
   struct cv_rank_open open = {.spec = make_spec(), .position = {.campaign = 1}, .has_seed = true, .seed = 9};
   struct cv_rank_plan record = {.campaign = 1, .plan = plan, .standings = CV_COUNT(standings), .standing = standings};
   struct cv_rank_plan bare = {.campaign = 1, .plan = plan};
-  struct cv_rank_release sent = {.campaign = 1, .release = release};
+  struct cv_rank_release sent[] = {{.campaign = 1, .release = release},
+                                   {.campaign = 1, .release = {.number = 2, .plan = 1, .arm = 1, .last = true}}};
   struct cv_rank_number number = {.campaign = 1, .number = 1};
   struct cv_rank_refused refused = {.campaign = 1, .plan = 1, .reason = CV_END_TOKENS, .why = "none left", .asked = 5};
   struct cv_rank_stop stop = {.campaign = 1, .reason = CV_END_CANCELLED};
@@ -137,8 +145,8 @@ static void rank(void) {
                                .open = &open,
                                .recorded = 1,
                                .record = &bare,
-                               .releases = 1,
-                               .release = &sent,
+                               .releases = CV_COUNT(sent),
+                               .release = sent,
                                .accepted = 1,
                                .accept = &number,
                                .refused = 1,
