@@ -89,7 +89,7 @@ static json_t *algorithm_json(const char *name, const char *about, const struct 
   for (size_t i = 0; i < count; i++) {
     keys = cv_json_append(keys, param_json(&rules[i]));
   }
-  return json_pack("{s:s, s:s, s:o}", "name", name, "about", about, "keys", keys);
+  return json_pack("{s:s, s:s, s:o}", "name", name, "about", about == NULL ? "" : about, "keys", keys);
 }
 
 /* ---- all of them ---- */

@@ -93,8 +93,10 @@ def main():
     reference = json.loads(told)
     mute = [f"{section['name']}.{key['key']}" for group in reference.values() for section in group
             for key in section["keys"] if not key["help"]]
+    mute += [f"{section['name']}" for group in reference.values() for section in group if not section["about"]]
     if mute:
-        sys.exit(f"{', '.join(mute)}: no help in the table; expected what the key is for")
+        sys.exit(f"{', '.join(mute)}: no help (of a key) or about (of an algorithm) in the table; expected what it is "
+                 "for")
     Path(out).write_text(markdown(reference) if out.endswith(".md") else manual(reference, others))
 
 
