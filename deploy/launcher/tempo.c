@@ -21,8 +21,11 @@ struct cv_tempo_text cv_tempo_text(double seconds) {
   static const struct {
     double below, unit;
     const char *noun;
-  } units[] = {
-      {9.95, 1, NULL}, {100, 1, "s"}, {5400, 60, "minutes"}, {172800, 3600, "hours"}, {INFINITY, 86400, "days"}};
+  } units[] = {{9.95, 1, NULL},
+               {100, 1, "s"},
+               {5400, 60, "minutes"},
+               {172800, 3600, "hours"},
+               {(double)INFINITY, 86400, "days"}};
   size_t i = 0;
   while (seconds >= units[i].below) {
     i++;
