@@ -6,6 +6,7 @@ Programs of an earlier version beside those of this one: each party alone is of 
 import json
 import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -76,8 +77,8 @@ def test_parties_of_two_versions_rank(deployment, tmp_path, use, earlier):
 
 
 def test_an_upgrade_one_party_after_the_other_loses_nothing(deployment, tmp_path, use):
-    """In the order of docs/upgrading.md, in the middle of a campaign; and the third-party's way back, as its format is
-    the same. The broker before refuses the new format, and leaves it as it is."""
+    """In the order of docs/upgrading.md, in the middle of a campaign; and the third-party's way back, with the copy
+    from before: the broker sends what that lacks. Parties of before refuse new formats, and leave them as they are."""
     use(PARTIES)
     path = tmp_path / "campaign.yaml"
     path.write_text(CAMPAIGN.replace("0.05", "0.5").replace("0.95", "0.5"))
@@ -96,8 +97,12 @@ def test_an_upgrade_one_party_after_the_other_loses_nothing(deployment, tmp_path
         assert worker.stop() == 0
         return seen.tokens
 
+    state, copy = deployment.folder / "thirdparty-state", tmp_path / "copy"
+
     def replace(party):
         assert getattr(deployment, party).stop() == 0
+        if party == "thirdparty":
+            shutil.copytree(state, copy)
         settings = {"listen": addresses[party], **(LIMITS if party == "broker" else {})}
         getattr(deployment, f"start_{party}")(settings)
 
@@ -115,7 +120,13 @@ def test_an_upgrade_one_party_after_the_other_loses_nothing(deployment, tmp_path
     assert "broker.db: schema version 4 of a later release; expected at most 2" in refused.text()
     use(("thirdparty",))
     deployment.start_broker({"listen": addresses["broker"], **LIMITS})
-    replace("thirdparty")  # back
+    assert deployment.thirdparty.stop() == 0
+    refused = deployment.launch_thirdparty({"listen": addresses["thirdparty"]})
+    assert refused.wait() == 1
+    assert "thirdparty.db: schema version 3 of a later release; expected at most 2" in refused.text()
+    shutil.rmtree(state)
+    shutil.copytree(copy, state)
+    deployment.start_thirdparty({"listen": addresses["thirdparty"]})  # back
     given.append(work_on("gateway/12001-15000"))
     assert given == sorted(set(given))
     with deployment.requester() as requester:
