@@ -37,7 +37,7 @@ def said(program, *words):
 
 
 def options_of(program, *words):
-    return set(re.findall(r"^  (--[a-z-]+)", said(program, *words), re.M))
+    return set(re.findall(r"^  (?:-\w, )?(--[a-z-]+)", said(program, *words), re.M))
 
 
 def commands_of(program):
