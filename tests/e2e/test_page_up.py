@@ -72,7 +72,13 @@ def test_of_a_bandit_it_shows_regret_and_reward_as_the_result_does(start):
 def test_the_boundary_has_a_column_of_each_party(start):
     _, page = start("demo.yaml")
     wait_until(page.campaigns, "a campaign")
-    running = page.json("/api/boundary?id=1&arm=3")
+    asked = []
+
+    def between_its_epochs():  # between two plans nothing of the arm is sealed
+        asked.append(page.json("/api/boundary?id=1&arm=3"))
+        return not asked[-1]["broker"]["sealed"]
+    wait_until(lambda: not between_its_epochs(), "an open epoch of the arm")
+    running = asked[-1]
     assert running["arm"] == 3 and running["worker"] is None
     broker = running["broker"]
     assert broker["sealed"] == ["partial sum", "noise"] and broker["places_open"] + broker["epoch_tokens"] == 6000
