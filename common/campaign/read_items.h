@@ -21,12 +21,12 @@ extern const char *const cv_rewards_words[];
   }
 #define CV_REWARDS_RULE(at, usual) \
   CV_REWARDS_WORDS_RULE(at, cv_rewards_words, usual, "the law of simulated scores around an item's mean")
-#define CV_SPREAD_RULE(at)                                                                         \
-  {                                                                                                \
-    .key = "spread", .type = CV_CONFIG_REAL, .offset = (at), .high = 1e6, .example = "0.2",        \
-    .help =                                                                                        \
-        "standard deviation of normal scores, or the concentration a + b of beta scores; 0.1 (10)" \
-        " unless said; bernoulli scores have none"                                                 \
+#define CV_SPREAD_RULE(at)                                                                             \
+  {                                                                                                    \
+    .key = "spread", .type = CV_CONFIG_REAL, .offset = (at), .high = 1e6, .example = "0.2",            \
+    .help =                                                                                            \
+        "standard deviation of normal scores (0.1 unless said), or concentration a + b of beta scores" \
+        " (10 unless said); bernoulli scores have none"                                                \
   }
 #define CV_SEED_RULE(at)                                                                                 \
   {                                                                                                      \

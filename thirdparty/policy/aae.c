@@ -22,7 +22,7 @@ static const struct cv_param_rule rules[] = {
      .high = CV_PLAN_TOKENS_MAX,
      .whole = true,
      .fallback = 1,
-     .help = "tokens of each arm that is left in a round"},
+     .help = "plays of each arm that is left between two tests"},
 };
 
 struct aae {

@@ -43,7 +43,7 @@ static const struct cv_param_rule rules[] = {
     {.key = "threshold",
      .choices = thresholds,
      .fallback_text = "empirical",
-     .help = "empirical: stop by the measured means and noise; others as in the policy's page"},
+     .help = "when it ends. proof: as proved by the authors; empirical: as in their experiments"},
 };
 
 struct arm {

@@ -14,7 +14,7 @@ const struct cv_param_rule cv_corrupt_rules[] = {
      .high = CV_PLAN_TOKENS_MAX,
      .whole = true,
      .fallback = 1,
-     .help = "tokens of one pull"},
+     .help = "pulls of the chosen arm before the next choice"},
     CV_PULLS_RULE,
 };
 _Static_assert(CV_COUNT(cv_corrupt_rules) == CV_CORRUPT_RULES, "the rules of the corrupt bandits");

@@ -24,11 +24,12 @@ static const struct cv_param_rule rules[] = {
     {.key = "index",
      .choices = index_words,
      .fallback_text = "published",
-     .help = "published: the index as printed; others as in recruitment.md"},
+     .help =
+         "published: with the term sqrt(2 ln t/z) of Tossou and Dimitrakakis; printed: without it, as in Zhao et al."},
     {.key = "noise",
      .choices = noise_words,
      .fallback_text = "sound",
-     .help = "sound: radii that allow for the noise as it is; printed: as in the paper"},
+     .help = "what delta of the paper is. sound: the campaign's epsilon; printed: that times the workers"},
 };
 
 struct bound {

@@ -41,11 +41,11 @@ static const struct cv_param_rule rules[] = {
      .low = 0,
      .high = 1e9,
      .fallback = 0,
-     .help = "the budget at which that share holds; 0: the campaign's"},
+     .help = "the budget at which that is the share, in money; it falls with the budget. 0: at any budget"},
     {.key = "noise",
      .choices = noise_words,
      .fallback_text = "sound",
-     .help = "sound: radii that allow for the noise as it is; printed: as in the paper"},
+     .help = "what delta of the paper is. sound: the campaign's epsilon; printed: that times the workers"},
 };
 
 struct dpf {

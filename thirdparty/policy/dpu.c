@@ -35,14 +35,19 @@ static const struct cv_param_rule rules[] = {
     {.key = "noise",
      .choices = noise_words,
      .fallback_text = "sound",
-     .help = "sound: radii that allow for the noise as it is; printed: as in the paper"},
+     .help = "what delta of the paper is. sound: the campaign's epsilon; printed: that times the workers"},
     {.key = "pulls",
      .low = 1,
      .high = 65535,
      .whole = true,
      .fallback = 1,
-     .help = "how many times each worker is hired at first"},
-    {.key = "tasks", .low = 1, .high = 65535, .whole = true, .fallback = 1, .help = "tokens of one hire"},
+     .help = "draws of a plan; more make fewer plans"},
+    {.key = "tasks",
+     .low = 1,
+     .high = 65535,
+     .whole = true,
+     .fallback = 1,
+     .help = "workers hired in each draw, each for a task of its own"},
 };
 
 struct dpu {

@@ -34,7 +34,10 @@ static const double UNSURE = 100; /* pulls left times the probability above the 
 
 static const char *const index_words[] = {"quantile", "kl", NULL};
 static const struct cv_param_rule rules[] = {
-    {.key = "index", .choices = index_words, .fallback_text = "quantile", .help = "how a worker is rated"},
+    {.key = "index",
+     .choices = index_words,
+     .fallback_text = "quantile",
+     .help = "quantile: by a quantile of each mean, weighted by its evidence; kl: by the KL upper bound at ln t"},
 };
 
 struct dpu_kl {

@@ -21,11 +21,12 @@
 #include "thirdparty/policy/classes.h"
 #include "thirdparty/policy/recruits.h"
 
-static const struct cv_param_rule rules[] = {{.key = "gap",
-                                              .low = 0,
-                                              .high = 1,
-                                              .fallback = 0,
-                                              .help = "the smallest gap between two workers' ratios; 0: estimated"}};
+static const struct cv_param_rule rules[] = {
+    {.key = "gap",
+     .low = 0,
+     .high = 1,
+     .fallback = 0,
+     .help = "d of the share of random hires, 5N/(t d^2); 0: estimated from the noisy means"}};
 
 struct greedy {
   struct cv_recruits recruits;
@@ -121,7 +122,7 @@ static enum cv_err load_true_gap(struct cv_policy *policy, struct cv_reader *in)
 
 const struct cv_policy_class cv_policy_eps_greedy = {
     .name = "eps-greedy",
-    .about = "hires the best worker so far, and others at random",
+    .about = "hires a random worker less and less often, else the one with the best ratio so far",
     .kind = CV_POLICY_RECRUITMENT,
     .rules = rules,
     .rule_count = CV_COUNT(rules),

@@ -35,17 +35,20 @@ static const char *const noise_words[] = {"sound", "printed", NULL};
 
 static const char *const set_words[] = {"ordered", "uniform", NULL};
 
-#define NOISE_RULE                                                                     \
-  {                                                                                    \
-    .key = "noise", .choices = noise_words, .fallback_text = "sound",                  \
-    .help = "sound: radii that allow for the noise as it is; printed: as in the paper" \
+#define NOISE_RULE                                                                                       \
+  {                                                                                                      \
+    .key = "noise", .choices = noise_words, .fallback_text = "sound",                                    \
+    .help = "sound: the mechanism's noise alone; printed: the policy adds to it what the paper has more" \
   }
 
 static const struct cv_param_rule gap_rules[] = {CV_ELIMINATION_DELTA, NOISE_RULE};
 static const struct cv_param_rule gapu_rules[] = {
     CV_ELIMINATION_DELTA,
     NOISE_RULE,
-    {.key = "sets", .choices = set_words, .fallback_text = "ordered", .help = "how the independent sets are made"},
+    {.key = "sets",
+     .choices = set_words,
+     .fallback_text = "ordered",
+     .help = "ordered: arms in a random order; uniform: every maximal independent set alike, for few arms"},
 };
 
 struct candidate {
@@ -209,7 +212,7 @@ const struct cv_policy_class cv_policy_gap = {
 
 const struct cv_policy_class cv_policy_gapu = {
     .name = "gapu",
-    .about = "likewise, without the graph known in advance",
+    .about = "likewise, with independent sets that ignore the means",
     .kind = CV_POLICY_GRAPH,
     .rules = gapu_rules,
     .rule_count = CV_COUNT(gapu_rules),

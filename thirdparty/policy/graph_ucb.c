@@ -56,7 +56,10 @@ static const struct cv_param_rule rules[] = {
      .whole = true,
      .fallback = 256,
      .help = "tokens of the first release of an arm"},
-    {.key = "index", .choices = index_words, .fallback_text = "bounds", .help = "how an arm is rated"},
+    {.key = "index",
+     .choices = index_words,
+     .fallback_text = "bounds",
+     .help = "bounds: by the upper confidence limit; posterior: by a quantile of the mean, without a proof"},
 };
 
 struct arm {

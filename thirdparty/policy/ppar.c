@@ -71,7 +71,7 @@ static const struct cv_param_rule rules[] = {
     {.key = "settled",
      .choices = settled_words,
      .fallback_text = "hold",
-     .help = "hold: settled items get no more tokens; pull: they do, as in the paper"},
+     .help = "hold: settled items but the best get no more tokens; pull: they do, as in the paper"},
     CV_LIES_RULE,
     CV_BOUNDARY_RULE,
 };
