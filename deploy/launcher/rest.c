@@ -33,8 +33,9 @@ static void estimate_all(const struct cv_standing *standing, const struct cv_exp
     return;
   }
   for (size_t i = 0; i < export->releases; i++) {
-    if (export->release[i].arm<export->spec.arms &&export->release[i].tokens> 0) {
-      last[export->release[i].arm] = &export->release[i];
+    const struct cv_release *release = &export->release[i];
+    if (release->arm < export->spec.arms && release->tokens > 0) {
+      last[release->arm] = release;
     }
   }
   for (uint32_t i = 0; i < rest->items; i++) {

@@ -12,14 +12,18 @@ static struct cv_count_text lies_text(uint64_t lies) {
   return cv_lies_is_number(lies) ? cv_count_text(lies) : (struct cv_count_text){.text = "-"};
 }
 
-/* The width of the column of classes. */
-static int class_columns(const struct cv_outcome *outcome) {
-  size_t columns = 5;
-  for (uint32_t i = 0; i < outcome->arms; i++) {
-    size_t own = strlen(cv_class_text(&outcome->standing[i]).text);
-    columns = own > columns ? own : columns;
+/* The widths of the table's first columns. */
+struct widths {
+  int class, name;
+};
+
+static struct widths widths_of(const struct cv_outcome *outcome) {
+  struct widths widths = {.class = 5, .name = cv_outcome_columns(outcome)};
+  for (uint32_t i = 0; i < cv_outcome_rows(outcome); i++) {
+    int own = (int)strlen(cv_class_text(&outcome->standing[outcome->order[i]]).text);
+    widths.class = own > widths.class ? own : widths.class;
   }
-  return (int)columns;
+  return widths;
 }
 
 static const char *verdict_of(const struct cv_outcome *outcome, uint32_t arm) {
@@ -30,15 +34,15 @@ static const char *verdict_of(const struct cv_outcome *outcome, uint32_t arm) {
   return standing->rank_class == outcome->truth_parked[arm] ? "hit" : "miss";
 }
 
-static void print_row(const struct cv_outcome *outcome, uint32_t arm, int columns, FILE *to) {
+static void print_row(const struct cv_outcome *outcome, uint32_t arm, const struct widths *widths, FILE *to) {
   const struct cv_standing *standing = &outcome->standing[arm];
   const char *name = outcome->name[arm];
   char interval[48] = "-";
   if (standing->tokens > 0) {
     (void)snprintf(interval, sizeof(interval), "%7.4f ± %.4f", standing->mean, standing->radius);
   }
-  (void)fprintf(to, "%*s  ", class_columns(outcome), cv_class_text(standing).text);
-  cv_outcome_print_cut(name, (size_t)columns, to);
+  (void)fprintf(to, "%*s  ", widths->class, cv_class_text(standing).text);
+  cv_outcome_print_cut(name, (size_t)widths->name, to);
   (void)fprintf(to, "  %s%*s  %11s", interval, 16 - (int)cv_text_columns(interval), "",
                 cv_count_text(standing->tokens).text);
   cv_unit_print_cell(&outcome->unit, standing, to);
@@ -52,29 +56,17 @@ static void print_row(const struct cv_outcome *outcome, uint32_t arm, int column
   (void)fprintf(to, "\n");
 }
 
-static void print_undecided(const struct cv_outcome *outcome, FILE *to) {
-  uint32_t at = 0;
-  (void)fprintf(to, "undecided   ");
-  for (uint32_t i = 0; i < outcome->arms; i++) {
-    uint32_t arm = outcome->order[i];
-    if (outcome->standing[arm].rank_class == 0 && at++ < CV_OUTCOME_NAMES) {
-      (void)fprintf(to, "%s%s", at == 1 ? "" : ", ", outcome->name[arm]);
-    }
-  }
-  if (at > CV_OUTCOME_NAMES) {
-    (void)fprintf(to, " and %u more", at - CV_OUTCOME_NAMES);
-  }
-  (void)fprintf(to, at == 0 ? "none\n" : "\n");
-}
-
-/* The parked items with the classes that each can be in. */
+/* The items without a class of their own that are held for this reason, with the classes that each can be in. */
 static void print_held(const struct cv_outcome *outcome, enum cv_held held, const char *label, FILE *to) {
   uint32_t at = 0;
   for (uint32_t i = 0; i < outcome->arms; i++) {
     const struct cv_standing *standing = &outcome->standing[outcome->order[i]];
-    if (standing->held == held && at++ < CV_OUTCOME_NAMES) {
-      (void)fprintf(to, "%*s", at == 1 ? -12 : 0, at == 1 ? label : ", ");
-      (void)fprintf(to, "%s (class %s)", outcome->name[standing->arm], cv_class_text(standing).text);
+    if (cv_standing_is_decided(standing) || standing->held != held || at++ >= CV_OUTCOME_NAMES) {
+      continue;
+    }
+    (void)fprintf(to, "%*s%s", at == 1 ? -12 : 0, at == 1 ? label : ", ", outcome->name[standing->arm]);
+    if (standing->rank_class > 0) {
+      (void)fprintf(to, " (class %s)", cv_class_text(standing).text);
     }
   }
   if (at > CV_OUTCOME_NAMES) {
@@ -177,7 +169,10 @@ static void print_sums(const struct cv_outcome *outcome, FILE *to) {
   double accuracy = cv_outcome_accuracy(outcome, &right);
   print_held(outcome, CV_HELD_BOUNDARY, "boundary", to);
   print_held(outcome, CV_HELD_USED_UP, "used up", to);
-  print_undecided(outcome, to);
+  print_held(outcome, CV_HELD_NO, "undecided", to);
+  if (cv_outcome_held(outcome, CV_HELD_NO) == 0) {
+    (void)fprintf(to, "undecided   none\n");
+  }
   if (!isnan(accuracy)) {
     (void)fprintf(to, "accuracy    %.4f: %u of %u decided items are in their true class\n", accuracy, right,
                   outcome->arms - cv_outcome_undecided(outcome));
@@ -197,18 +192,18 @@ void cv_table_print(const struct cv_outcome *outcome, FILE *to) {
     cv_pulls_print(outcome, to);
     return;
   }
-  int columns = cv_outcome_columns(outcome);
+  const struct widths widths = widths_of(outcome);
   print_decided(outcome, to);
-  (void)fprintf(to, "\n%*sclass  item%*s  %-10s             tokens", class_columns(outcome) - 5, "", columns - 4, "",
+  (void)fprintf(to, "\n%*sclass  item%*s  %-10s             tokens", widths.class - 5, "", widths.name - 4, "",
                 outcome->has_duels ? "last duel" : "noisy mean");
   cv_unit_print_heading(&outcome->unit, to);
   (void)fprintf(to, "%s%s\n", outcome->lies.of_arm == NULL ? "" : "  lies safe       turn",
                 outcome->truth == NULL ? "" : "   truth  class");
   for (uint32_t i = 0; i < cv_outcome_rows(outcome); i++) {
-    print_row(outcome, outcome->order[i], columns, to);
+    print_row(outcome, outcome->order[i], &widths, to);
   }
   cv_outcome_print_rest(outcome, to);
-  print_rest(outcome, columns, to);
+  print_rest(outcome, widths.name, to);
   (void)fprintf(to, "\nended       %s, ", cv_end_text(outcome->progress.end));
   if (cv_outcome_undecided(outcome) == 0) {
     (void)fprintf(to, "every item is ranked\n");
