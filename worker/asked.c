@@ -151,7 +151,10 @@ static enum cv_err on_answer(struct cv_worker *pool, uint64_t question, struct c
   int64_t *value = &pending->value[question - pending->question], token;
   answer.arm = arm_of(*value);
   if (!take(pool, campaign, &answer, &token)) {
-    return cv_fail(why, CV_ERR_INVALID, "%s is out of range", answer.is_token ? "the token" : "the score");
+    return cv_fail(why, CV_ERR_INVALID,
+                   answer.is_token         ? "the token is none that the privatizer sends"
+                   : campaign->terms.pairs ? "the answer to a comparison is neither 0 nor 1"
+                                           : "the score is out of range");
   }
   *value = token;
   if (--pending->open > 0) {

@@ -10,6 +10,7 @@
 
 #include "common/base/array.h"
 #include "common/base/clock.h"
+#include "common/base/grid.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "worker/exchange.h"
@@ -224,6 +225,10 @@ static void on_answer(struct slot *slot, const char *line, size_t n) {
   if (question == NULL) {
     fail(slot, answer.has_id ? "it answered a question that it has not been asked"
                              : "it wrote a line without a question; expected one line an answer");
+    return;
+  }
+  if (question->opponent > 0 && !answer.declines && answer.score != 0 && answer.score != CV_GRID) {
+    fail(slot, "it answered a comparison with another number; expected 1 if the item is better, else 0");
     return;
   }
   struct question asked = *question;

@@ -293,10 +293,16 @@ def test_another_user_for_the_programs(deployment, tmp_path):
 
 
 def test_a_program_compares_two_items(deployment):
-    """Pairs: the line names both, and the answer is one bit; a program that answers something else is told."""
+    """Pairs: the line names both, and the answer is one bit. A program that answers something else is told, and started
+    again."""
     world = World(deployment, pairs=True)
     world.file.write_text(world.file.read_text().replace("items: {", "items: {rewards: pairs, "))
     script = world.script(python("""
+started = os.path.join(os.path.dirname(__file__), "started")
+if not os.path.exists(started):
+    open(started, "w").close()
+    sys.stdin.readline()
+    print(0.7, flush=True)
 for line in sys.stdin:
     asked = json.loads(line)
     assert asked["versus"] != asked["item"] and asked["versus_name"] != asked["name"]
@@ -306,5 +312,6 @@ for line in sys.stdin:
     with deployment.requester() as requester:
         finished = requester.watch(world.campaign)
     assert end_name(finished.progress.end) == "complete", worker.text()
+    worker.wait_for("program 1: it answered a comparison with another number; expected 1 if the item is better")
     # the best wins against both others, the worst against none
     assert given_means(deployment, len(NAMES))[::2] == [1, 0]
