@@ -232,7 +232,9 @@ class Row {
       this.node.animate([{ background: "var(--done-soft)" }, { background: "transparent" }], LOCKING);
     }
     this.node.classList.toggle("settled", settled && !doubtful);
-    setText(this.note, ranks && held(row) ? parking(row) : costOf(campaign, this.arm));
+    const parked = ranks && Boolean(held(row));
+    this.note.classList.toggle("parked", parked);
+    setText(this.note, parked ? parking(row) : costOf(campaign, this.arm));
     const seen = measured(campaign, row);
     this.interval.draw(row, seen, factor, campaign.truth?.means[this.arm]);
     setText(this.mean, seen ? score(row[3]) : "–");
