@@ -245,12 +245,15 @@ void cv_broker_answer_tick(struct cv_broker *broker, uint64_t now_ms) {
     struct cv_broker_requester *requester = conn->requester;
     uint32_t watching = requester == NULL ? 0 : requester->watching;
     const struct cv_broker_campaign *campaign = watching == 0 ? NULL : cv_broker_campaign_find(broker, watching);
-    if (campaign == NULL || requester->finish_told || now_ms - requester->progress_ms < PROGRESS_MS) {
+    if (campaign == NULL || requester->finish_told) {
       continue;
     }
-    if (campaign->tokens != requester->progress_tokens || campaign->progressed || campaign->phase == CV_PHASE_ENDED) {
+    requester->progress_stale = requester->progress_stale || campaign->progressed ||
+                                campaign->tokens != requester->progress_tokens || campaign->phase == CV_PHASE_ENDED;
+    if (requester->progress_stale && now_ms - requester->progress_ms >= PROGRESS_MS) {
       requester->progress_ms = now_ms;
       requester->progress_tokens = campaign->tokens;
+      requester->progress_stale = false;
       requester->progress_due = true;
       broker->said = true;
     }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "broker/ledger.h"
+#include "broker/both/ledger.h"
 
 enum { MARK_PURGED = 1, MARK_CLEAN = 2 };
 
@@ -233,8 +233,11 @@ void cv_ended_put(const struct cv_ended *ended, struct cv_buf *out) {
   cv_buf_put_bytes(out, ended->thirdparty, strlen(ended->thirdparty));
   cv_buf_put(out, ended->spec_digest.bytes, sizeof(ended->spec_digest.bytes));
   /* Behind what every version has written, and only if there is something to say. */
-  if (progress->parked > 0) {
+  if (progress->parked > 0 || ended->over_due) {
     cv_buf_put_u32(out, progress->parked);
+  }
+  if (ended->over_due) {
+    cv_buf_put_u8(out, 1);
   }
 }
 
@@ -267,6 +270,7 @@ static bool read_ended(struct cv_reader *row, struct cv_ended *ended, char reque
   bool named = read_name(row, ended->thirdparty);
   const uint8_t *digest = cv_read(row, sizeof(ended->spec_digest.bytes));
   progress->parked = cv_reader_has_more(row) ? cv_read_u32(row) : 0;
+  ended->over_due = cv_reader_has_more(row) && cv_read_u8(row) == 1;
   if (key == NULL || !named || digest == NULL || !cv_reader_done(row) || requester[0] == '\0' || end == CV_END_NONE ||
       end >= CV_END_COUNT || progress->arms == 0 || progress->arms > CV_ARMS_MAX || !cv_progress_counts_fit(progress) ||
       progress->classes > progress->arms || progress->tokens > progress->tokens_limit ||

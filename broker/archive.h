@@ -43,6 +43,8 @@ struct cv_ended {
   bool forget;      /* delete the record once its rows are deleted */
   bool changed;     /* differs from the stored form */
   bool close_due;   /* the third-party must be sent a close */
+  bool over_due;    /* with two brokers: the co-broker has not confirmed the end */
+  bool over_sent;   /* it was told on the current connection. Not stored */
   uint64_t dropped; /* plans and releases up to this number are deleted */
 };
 

@@ -12,6 +12,7 @@
 #include "broker/shown.h"
 #include "broker/state.h"
 #include "broker/talk.h"
+#include "broker/two.h"
 #include "broker/workers.h"
 #include "common/base/array.h"
 
@@ -78,6 +79,9 @@ static enum cv_err tell_terms(const struct cv_broker *broker, struct cv_broker_w
       .pairs = campaign->spec.pairs,
       .lease_ms = broker->config.limits.lease_ms,
   };
+  if (campaign->two != NULL) {
+    terms->split = campaign->two->split;
+  }
   memcpy(terms->name, campaign->spec.name, sizeof(terms->name));
   memcpy(terms->requester, campaign->requester, sizeof(terms->requester));
   return CV_OK;
@@ -144,6 +148,9 @@ static enum cv_err give(struct cv_broker *broker, struct cv_broker_workers *work
     return CV_ERR_NOMEM;
   }
   uint32_t at = cv_leases_add(&workers->leases, lease);
+  if (campaign->two != NULL) {
+    campaign->two->leased++;
+  }
   dealing->held[lease->item]++;
   const struct cv_ticket ticket = {
       .campaign = campaign->id,
@@ -157,6 +164,8 @@ static enum cv_err give(struct cv_broker *broker, struct cv_broker_workers *work
   };
   assign->campaign = campaign->id;
   assign->worker = lease->worker;
+  assign->plan = campaign->two != NULL ? lease->plan : 0;
+  assign->slot = campaign->two != NULL ? lease->slot : 0;
   assign->arms = asked->arms;
   if (asked->arms == 1) {
     assign->arm.one = asked->item;
@@ -181,7 +190,7 @@ enum fate {
   FATE_WAITS,     /* no place: workers behind it get none either */
   FATE_ELSEWHERE, /* there are places, but none of the arm that the worker wishes */
   FATE_PASSED,    /* its own arm has no place; workers behind it may have other arms */
-  FATE_BUSY,      /* its remaining tokens are all assigned: workers behind it may go first */
+  FATE_BUSY,      /* its remaining tokens, or its epsilon, are all assigned: workers behind it may go first */
   FATE_LATER,     /* the tables have no room for its token */
   FATE_NEVER,
   FATE_DECLINED,
@@ -207,9 +216,10 @@ static enum fate find_payer(struct cv_broker *broker, const struct cv_broker_con
     *ret_why = "all tokens of this worker have been given";
     return used_up ? FATE_NEVER : FATE_BUSY;
   }
-  if (!cv_broker_campaign_can_pay(broker, campaign, worker, campaign->shown_most)) {
+  enum cv_pays pays = cv_broker_campaign_can_pay(broker, campaign, worker, campaign->shown_most);
+  if (pays != CV_PAYS) {
     *ret_why = CV_LIFETIME_SPENT;
-    return FATE_NEVER;
+    return pays == CV_PAYS_LATER ? FATE_BUSY : FATE_NEVER;
   }
   if (!cv_broker_campaign_has_room(broker, campaign, &conn->identity, worker, slot)) {
     return FATE_LATER;
@@ -291,6 +301,11 @@ static enum cv_err try_campaign(struct cv_broker *broker, struct cv_broker_conn 
   return give(broker, workers, campaign, dealing, &lease, &asked, wall_ms);
 }
 
+/* Whether places of the campaign can be assigned at present. */
+static bool is_dealing(const struct cv_broker_campaign *campaign) {
+  return campaign->phase == CV_PHASE_RUNNING && cv_two_may_assign(campaign);
+}
+
 /* No campaign will ever assign this worker a place: names each campaign, else the worker comes again for another one.
  * */
 static enum cv_err send_away(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t worker, uint64_t now_ms,
@@ -298,7 +313,7 @@ static enum cv_err send_away(struct cv_broker *broker, struct cv_broker_conn *co
   for (struct cv_broker_campaign *campaign = broker->open; campaign != NULL; campaign = campaign->next_open) {
     enum fate fate = FATE_DECLINED;
     const char *why = NULL;
-    if (campaign->phase == CV_PHASE_RUNNING) {
+    if (is_dealing(campaign)) {
       CV_TRY(try_campaign(broker, conn, campaign, worker, now_ms, wall_ms, &fate, &why));
     }
     if (fate == FATE_NEVER) {
@@ -322,8 +337,8 @@ static enum cv_err assign_one(struct cv_broker *broker, struct cv_broker_conn *c
   bool never = false, later = false, waits = false, busy = false, passed = false, elsewhere = false;
   /* Campaigns in the order of their age; the first one that has a place assigns it. */
   for (struct cv_broker_campaign *campaign = broker->open; campaign != NULL; campaign = campaign->next_open) {
-    if (campaign->phase != CV_PHASE_RUNNING) {
-      waits = waits || campaign->phase == CV_PHASE_OPENING;
+    if (!is_dealing(campaign)) {
+      waits = waits || campaign->phase <= CV_PHASE_RUNNING;
       continue;
     }
     const char *reason = NULL;
@@ -363,8 +378,9 @@ static enum cv_err assign_conn(struct cv_broker *broker, struct cv_broker_conn *
   struct cv_broker_workers *workers = conn->workers;
   uint32_t waiting = workers->waiting_count, busy = 0, passed = 0;
   size_t away = 0, share = cv_broker_workers_share(broker);
-  for (uint32_t i = 0;
-       i < waiting && busy < CV_BUSY_MAX && passed < CV_PASSED_MAX && workers->leases.open < workers->credit; i++) {
+  for (uint32_t i = 0; i < waiting && busy < CV_BUSY_MAX && passed < CV_PASSED_MAX &&
+                       workers->leases.open + workers->waits < workers->credit;
+       i++) {
     const struct cv_waiting who = workers->waiting[workers->waiting_head];
     enum fate fate;
     /* A queue of workers that are all turned away must not occupy the whole flush. */

@@ -8,6 +8,8 @@
 #ifndef CV_BROKER_BATCH_H
 #define CV_BROKER_BATCH_H
 
+#include "broker/both/anchor.h"
+#include "broker/both/chunks.h"
 #include "common/base/buf.h"
 
 enum cv_op_kind {
@@ -30,33 +32,12 @@ enum cv_op_kind {
 
 #define CV_DROP_ALL UINT64_C(0x7fffffffffffffff)
 
-enum cv_chunk_kind {
-  CV_CHUNK_PLACES = 1, /* as version 0.2 stored places (places.h); read, and never written */
-  CV_CHUNK_PAYERS,
-  CV_CHUNK_ARM,
-  CV_CHUNK_ACCOUNTS,
-  CV_CHUNK_GOLD,
-  CV_CHUNK_ROUNDS, /* places by their round */
-};
-
-/* Whether chunks of this kind are 32-bit counters; else bits. */
-static inline bool cv_chunk_has_cells(enum cv_chunk_kind kind) {
-  return kind == CV_CHUNK_ACCOUNTS || kind == CV_CHUNK_GOLD;
-}
-
 struct cv_op {
   enum cv_op_kind kind;
   enum cv_chunk_kind chunk; /* CHUNK, UNCHUNK */
   uint32_t campaign;        /* 0: not of a campaign */
   uint64_t number;
   size_t at, n; /* bytes in batch.bytes */
-};
-
-/* Totals over the broker's lifetime, for the anchor; they never decrease. */
-struct cv_totals {
-  uint64_t campaigns; /* number of the newest campaign */
-  uint64_t releases, tokens;
-  uint64_t promised_micro; /* upper bound of what all campaigns together have charged one worker */
 };
 
 struct cv_broker_batch {

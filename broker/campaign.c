@@ -6,6 +6,8 @@
 
 #include "broker/conn.h"
 #include "broker/state.h"
+#include "broker/two.h"
+#include "common/prio/field.h"
 
 /* 64 MiB: bounds the places that one plan may open at a time, which cv_broker_plan_check() computes in advance. */
 enum { PLACE_CHUNKS_MAX = 32768 };
@@ -69,6 +71,9 @@ enum cv_err cv_broker_campaign_new(struct cv_broker *broker, uint32_t id, const 
     err = cv_broker_gold_init(&campaign->gold, gold, campaign->spec.arms, &campaign->privacy.local,
                               broker->config.limits.chunks);
   }
+  if (err == CV_OK && campaign->spec.brokers == 2) {
+    err = cv_two_new(&campaign->spec, broker, &campaign->two);
+  }
   if (err != CV_OK) {
     cv_broker_campaign_free(campaign);
     return err;
@@ -117,6 +122,7 @@ void cv_broker_campaign_free_secrets(struct cv_broker_campaign *campaign) {
   cv_chunks_fini(&campaign->places_before);
   cv_chunks_fini(&campaign->payers);
   cv_broker_gold_free_secrets(&campaign->gold);
+  cv_two_free_secrets(campaign->two);
   cv_offers_fini(&campaign->offered);
   cv_buf_fini(&campaign->journal);
   /* Leases may still be open: when they end they find no arms and return nothing (workers.c). */
@@ -130,6 +136,7 @@ void cv_broker_campaign_free(struct cv_broker_campaign *campaign) {
     return;
   }
   cv_broker_campaign_free_secrets(campaign);
+  cv_two_free(campaign->two);
   for (size_t i = 0; i < campaign->plans; i++) {
     free(campaign->plan[i].want);
   }
@@ -209,6 +216,8 @@ void cv_broker_campaign_progress(const struct cv_broker *broker, const struct cv
       .workers = broker->crowd_conns,
       .end = campaign->end,
       .thirdparty_connected = broker->rank != NULL,
+      .waits_for_cobroker = campaign->two != NULL && campaign->phase < CV_PHASE_STOPPING && !campaign->two->link.opened,
+      .cobroker_connected = campaign->two != NULL && broker->cobroker != NULL,
       .epsilon_spent_micro = cv_ledger_most(&campaign->ledger),
       .paid_micro = campaign->payroll.paid_micro,
       .budget_micro = campaign->spec.budget_micro,
@@ -230,6 +239,10 @@ void cv_broker_campaign_progress(const struct cv_broker *broker, const struct cv
   *ret = progress;
 }
 
+int64_t cv_broker_campaign_add(const struct cv_broker_campaign *campaign, int64_t a, int64_t b) {
+  return campaign->two == NULL ? a + b : (int64_t)cv_field_add((uint64_t)a, (uint64_t)b);
+}
+
 uint64_t cv_broker_campaign_cost(const struct cv_broker_campaign *campaign, uint64_t nth) {
   return cv_privacy_spent_micro(&campaign->privacy, nth);
 }
@@ -248,6 +261,10 @@ void cv_broker_campaign_release(const struct cv_broker_campaign *campaign, size_
    * time that the release is sent. */
   if (row->nth > 0) {
     cv_mechanism_noise(&campaign->privacy.law, row->nth, &ret->noise);
+    /* Each of two brokers puts in its own. */
+    for (uint32_t group = 0; campaign->two != NULL && group < ret->noise.groups; group++) {
+      ret->noise.group[group].count *= 2;
+    }
   }
 }
 
@@ -265,8 +282,9 @@ enum cv_err cv_broker_campaign_set_standings(struct cv_broker *broker, struct cv
   for (uint32_t i = 0; i < n; i++) {
     campaign->standing[standing[i].arm] = standing[i];
   }
-  campaign->has_standings = campaign->has_standings || n > 0;
-  campaign->standings_changed = campaign->standings_changed || n > 0;
-  cv_broker_campaign_mark(broker, campaign);
+  if (n > 0) {
+    campaign->has_standings = campaign->standings_changed = true;
+    cv_broker_campaign_mark(broker, campaign);
+  }
   return CV_OK;
 }

@@ -11,11 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "broker/chunks.h"
+#include "broker/both/chunks.h"
+#include "broker/both/gate.h"
+#include "broker/both/ledger.h"
 #include "broker/declines.h"
-#include "broker/gate.h"
 #include "broker/gold.h"
-#include "broker/ledger.h"
 #include "broker/mechanism/mechanism.h"
 #include "broker/offers.h"
 #include "broker/payroll.h"
@@ -30,13 +30,16 @@
 #include "proto/codec/rank.h"
 
 struct cv_broker;
+struct cv_broker_two;
 
 /* An accepted place, as recorded in the journal. */
 struct cv_entry {
   uint64_t index; /* the place's round; in rows of version 0.2 the play of the arm, without CV_ENTRY_ROUND */
   uint64_t worker;
-  uint32_t arm, slot; /* an answer to a gold item: the number of arms, plus one if it is wrong; index 0 */
-  uint32_t shown;     /* number of arms that the token covers, the assigned one included */
+  /* `arm` of an answer to a gold item: the number of arms, plus one if it is wrong; of a slot that was used up for
+   * nothing, with two brokers: the number of arms. The index is 0 then. */
+  uint32_t arm, slot;
+  uint32_t shown; /* number of arms that the token covers, the assigned one included */
 };
 
 /* Marks the index of a journal row as a round. */
@@ -49,10 +52,11 @@ struct cv_arm {
   uint64_t round;              /* of the open epoch: plays of all arms planned before it */
   uint32_t opponent;           /* of the open epoch: 1 + the arm that all its tokens are compared with; 0: drawn */
   uint32_t switched;           /* of the epoch's first play: how many plays ago another arm was planned; 0: never */
+  struct cv_digest chain;      /* with two brokers: over the open epoch's accepted tokens (cv_split_chain()) */
   uint32_t want, next, filled; /* plays: planned; next position never assigned; accepted */
   uint64_t before;             /* tokens of all earlier epochs: equals plays if there is no feedback graph */
   uint64_t expected, seen;     /* tokens of the open epoch: in all, accepted */
-  int64_t sum;                 /* of the open epoch, exact */
+  int64_t sum;                 /* of the open epoch, exact; with two brokers an element: this broker's share */
   uint32_t *returned;          /* positions to be assigned again; owned */
   uint32_t returned_count;
   uint32_t returned_low; /* none of them is lower */
@@ -92,7 +96,8 @@ struct cv_broker_campaign {
   struct cv_spec spec;
   struct cv_privacy privacy;
   struct cv_broker_gold gold;
-  bool charges_less; /* accepted by an earlier version that charged too little: stopped at start */
+  struct cv_broker_two *two; /* with two brokers, else NULL; owned (two.h) */
+  bool charges_less;         /* accepted by an earlier version that charged too little: stopped at start */
   enum cv_broker_phase phase;
   enum cv_end end;
   char thirdparty[CV_NAME_BYTES]; /* the third-party that opened it and keeps it; "": none yet */
@@ -188,6 +193,8 @@ const char *cv_broker_campaign_awaited(const struct cv_broker *broker, const str
 /* Fills in the campaign's progress. */
 void cv_broker_campaign_progress(const struct cv_broker *broker, const struct cv_broker_campaign *campaign,
                                  struct cv_progress *ret);
+/* The sum of two sums of tokens: of shares in their field. */
+int64_t cv_broker_campaign_add(const struct cv_broker_campaign *campaign, int64_t a, int64_t b);
 /* The cost of an arm's first `nth` releases together, in micro-epsilon. */
 uint64_t cv_broker_campaign_cost(const struct cv_broker_campaign *campaign, uint64_t nth);
 /* A release in its wire form, with its noise. `i` counts from 0. */

@@ -3,12 +3,13 @@
 
 #include "broker/campaign.h"
 
-bool cv_broker_column(struct cv_broker *broker, uint64_t id, uint64_t number, struct cv_broker_column *ret) {
+bool cv_broker_column(struct cv_broker *broker, uint64_t id, uint64_t number, struct cv_holding *ret) {
   const struct cv_broker_campaign *campaign = cv_broker_campaign_find(broker, id);
-  struct cv_broker_column column = {0};
+  struct cv_holding column = {0};
   if (campaign == NULL || number >= campaign->spec.arms) {
     return false;
   }
+  column.is_share = campaign->spec.brokers == 2;
   for (size_t i = 0; i < campaign->releases; i++) {
     const struct cv_broker_release *release = &campaign->release[i];
     column.releases += release->arm == number;

@@ -6,22 +6,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "broker/gate.h"
+#include "broker/both/gate.h"
 #include "broker/ticket.h"
 #include "common/base/digest.h"
 #include "common/base/event.h"
 #include "common/base/log_line.h"
 #include "common/base/rng.h"
+#include "common/base/split.h"
 
 enum { CV_JOURNAL_BYTES = 1 << 20 /* default length of the journal before chunks are written */ };
 
 struct cv_broker_config {
   char name[CV_NAME_BYTES];
-  struct cv_broker_limits limits;
+  struct cv_gate_limits limits;
   struct cv_tagger tagger;
   cv_digest_fn *digest;
-  struct cv_rng *noise; /* source of the noise's randomness */
-  bool noise_seeded;    /* unsafe, for tests: noise is a function of (noise_seed, arm, release) instead */
+  struct cv_duo duo;                         /* the keys of this broker and its co-broker; of campaigns with two */
+  uint8_t database[CV_SPLIT_DATABASE_BYTES]; /* this broker's */
+  struct cv_rng *noise;                      /* source of the noise's randomness */
+  bool noise_seeded; /* unsafe, for tests: noise is a function of (noise_seed, arm, release) instead */
   uint64_t noise_seed;
   uint64_t journal_bytes; /* length of the journal before chunks are written; 0: CV_JOURNAL_BYTES */
   /* Writes one line to the log; may be NULL. */

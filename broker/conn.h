@@ -16,10 +16,11 @@ struct cv_broker_conn {
   bool greeted, hello_sent, close_due;
   bool held; /* back-pressure: messages that can wait are withheld */
   char goodbye[CV_WHY_BYTES];
-  /* The state of its role; owned. The other two are NULL. */
+  /* The state of its role; owned. The others are NULL. */
   struct cv_broker_workers *workers; /* of a worker or gateway */
   struct cv_broker_requester *requester;
   struct cv_broker_thirdparty *thirdparty;
+  struct cv_broker_cobroker *cobroker;
 };
 
 #endif

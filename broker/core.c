@@ -8,7 +8,7 @@
 
 #include "broker/answer.h"
 #include "broker/assign.h"
-#include "broker/campaign.h"
+#include "broker/cobroker.h"
 #include "broker/conn.h"
 #include "broker/crowd.h"
 #include "broker/ended.h"
@@ -20,6 +20,7 @@
 #include "broker/spent.h"
 #include "broker/state.h"
 #include "broker/thirdparty.h"
+#include "broker/two.h"
 #include "broker/workers.h"
 
 enum { ACCOUNT_CHUNKS = 65536 /* of the table of workers' accounts: 64 million workers */ };
@@ -45,6 +46,7 @@ static void conn_free(struct cv_broker_conn *conn) {
   cv_broker_workers_free(conn->workers);
   cv_broker_requester_free(conn->requester);
   cv_broker_thirdparty_free(conn->thirdparty);
+  cv_broker_cobroker_free(conn->cobroker);
   free(conn);
 }
 
@@ -105,6 +107,9 @@ static enum cv_err check_join(struct cv_broker *broker, const struct cv_identity
   if (identity->role == CV_ROLE_REQUESTER) {
     return check_requester(broker, identity, why);
   }
+  if (identity->role == CV_ROLE_COBROKER) {
+    CV_TRY(cv_broker_cobroker_check(broker, identity, why));
+  }
   if (is_crowd(identity) && identity->last >= CV_WORKER_ID_END) {
     return cv_fail(why, CV_ERR_DENIED, "worker %llu; expected ids below 2^48", (unsigned long long)identity->last);
   }
@@ -142,6 +147,8 @@ static struct cv_broker_conn *conn_new(const struct cv_identity *identity, void 
     made = (conn->requester = cv_broker_requester_new()) != NULL;
   } else if (identity->role == CV_ROLE_THIRDPARTY) {
     made = (conn->thirdparty = cv_broker_thirdparty_new()) != NULL;
+  } else if (identity->role == CV_ROLE_COBROKER) {
+    made = (conn->cobroker = cv_broker_cobroker_new()) != NULL;
   }
   if (!made) {
     free(conn);
@@ -172,14 +179,32 @@ enum cv_err cv_broker_join(struct cv_broker *broker, const struct cv_identity *i
   if (conn->thirdparty != NULL) {
     cv_broker_thirdparty_join(broker, conn);
   }
+  if (conn->cobroker != NULL) {
+    cv_broker_cobroker_join(broker, conn);
+  }
   *ret = conn;
   return CV_OK;
+}
+
+/* The acknowledgements of its tokens that wait for the co-broker have nowhere to go. */
+static void forget_acknowledgements(struct cv_broker *broker, const struct cv_broker_conn *conn) {
+  for (struct cv_broker_campaign *campaign = broker->open; campaign != NULL; campaign = campaign->next_open) {
+    if (campaign->two != NULL) {
+      cv_docket_forget(&campaign->two->docket, conn);
+    }
+  }
 }
 
 void cv_broker_leave(struct cv_broker *broker, struct cv_broker_conn *conn) {
   return_leases(broker, conn);
   if (broker->rank == conn) {
     cv_broker_thirdparty_leave(broker);
+  }
+  if (broker->cobroker == conn) {
+    cv_broker_cobroker_leave(broker);
+  }
+  if (conn->workers != NULL && conn->workers->waits > 0) {
+    forget_acknowledgements(broker, conn);
   }
   /* Unlink, then correct every pointer of the broker that may refer to this connection. */
   *(conn->prev == NULL ? &broker->conns : &conn->prev->next) = conn->next;
@@ -196,6 +221,22 @@ void cv_broker_leave(struct cv_broker *broker, struct cv_broker_conn *conn) {
   broker->order_conns -= conn->requester != NULL;
   conn_free(conn);
   broker->said = true; /* its places can be assigned to other connections */
+}
+
+bool cv_broker_renew(struct cv_broker *broker, const struct cv_digest *key) {
+  if (broker->config.limits.alone || cv_digest_is_same(key, &broker->config.duo.broker)) {
+    return false;
+  }
+  broker->config.duo.broker = *key;
+  cv_broker_cobroker_end_strangers(broker);
+  cv_broker_cobroker_leave(broker);
+  for (struct cv_broker_conn *conn = broker->conns; conn != NULL; conn = conn->next) {
+    if ((conn->workers != NULL || conn->cobroker != NULL) && !conn->close_due) {
+      say_goodbye(broker, conn, "the broker has a new key");
+      return_leases(broker, conn);
+    }
+  }
+  return true;
 }
 
 void *cv_broker_conn_shell(const struct cv_broker_conn *conn) {
@@ -230,6 +271,15 @@ enum cv_err cv_broker_on_rank(struct cv_broker *broker, struct cv_broker_conn *c
   return cv_unless_failed(&broker->failed, cv_broker_thirdparty_frame(broker, conn, frame, why), why);
 }
 
+enum cv_err cv_broker_on_share(struct cv_broker *broker, struct cv_broker_conn *conn,
+                               const struct cv_share_frame *frame, uint64_t now_ms, uint64_t wall_ms,
+                               struct cv_why *why) {
+  CV_TRY(cv_unless_failed(&broker->failed, CV_OK, why));
+  broker->now_ms = now_ms;
+  broker->wall_ms = wall_ms;
+  return cv_unless_failed(&broker->failed, cv_broker_cobroker_frame(broker, conn, frame, why), why);
+}
+
 /* ---- time ---- */
 
 /* Stops a campaign whose deadline has passed or that has been idle for too long. */
@@ -248,7 +298,7 @@ static void check_limits(struct cv_broker *broker, struct cv_broker_campaign *ca
   if (campaign->deadline_wall_ms != 0 &&
       (broker->wall_ms >= campaign->deadline_wall_ms || now_ms >= campaign->deadline_ms)) {
     cv_broker_campaign_stop(broker, campaign, CV_END_DEADLINE);
-  } else if (campaign->spec.idle_ms != 0 && campaign->open_arms > 0 &&
+  } else if (campaign->spec.idle_ms != 0 && campaign->open_arms > 0 && !cv_two_waits(campaign) &&
              now_ms > campaign->active_ms + campaign->spec.idle_ms) {
     if (!cv_broker_spent_close_all(broker, campaign)) {
       cv_broker_campaign_stop(broker, campaign, CV_END_IDLE);
@@ -354,6 +404,7 @@ static enum cv_err fill_outputs(struct cv_broker *broker) {
       CV_TRY(cv_broker_answer_fill(broker, conn));
     }
   }
+  CV_TRY(cv_broker_cobroker_fill(broker));
   return cv_broker_thirdparty_fill(broker);
 }
 
@@ -363,9 +414,11 @@ static enum cv_err flush(struct cv_broker *broker, uint64_t now_ms, uint64_t wal
   CV_REQUIRE(!broker->in_flight);
   broker->now_ms = now_ms;
   broker->wall_ms = wall_ms;
-  /* The order matters: assignments before outputs, so that they are sent with this batch; `changed` read before
+  /* The order matters: assignments and batches of tokens before outputs, so that they are sent with this batch;
+   * `changed` read before
    * outputs, because they only report state; the image last, when nothing changes any more. */
   CV_TRY(cv_broker_assign(broker, now_ms, wall_ms));
+  CV_TRY(cv_two_cut(broker));
   cv_broker_batch_clear(batch);
   batch->commit = broker->commit;
   bool store = broker->changed;
@@ -405,6 +458,7 @@ void cv_broker_stored(struct cv_broker *broker) {
 static bool take_out(struct cv_broker *broker, struct cv_broker_conn *conn, struct cv_broker_out *ret) {
   struct cv_broker_workers *workers = conn->workers;
   struct cv_broker_thirdparty *thirdparty = conn->thirdparty;
+  struct cv_broker_cobroker *cobroker = conn->cobroker;
   *ret = (struct cv_broker_out){.conn = conn, .close = conn->close_due};
   if (workers != NULL && !cv_broker_outbox_is_empty(&workers->ready.frame)) {
     ret->schema = CV_SCHEMA_CROWD;
@@ -419,6 +473,13 @@ static bool take_out(struct cv_broker *broker, struct cv_broker_conn *conn, stru
     thirdparty->goodbye = (struct cv_rank_frame){.goodbye = conn->goodbye};
     ret->schema = CV_SCHEMA_RANK;
     ret->frame.rank = &thirdparty->goodbye;
+    return true;
+  }
+  if (cobroker != NULL && (conn->close_due || cobroker->ready)) {
+    cobroker->goodbye = (struct cv_share_frame){.goodbye = conn->goodbye};
+    cobroker->ready = false;
+    ret->schema = CV_SCHEMA_SHARE;
+    ret->frame.share = conn->close_due ? &cobroker->goodbye : &cobroker->frame;
     return true;
   }
   if (thirdparty != NULL && thirdparty->ready) {
@@ -461,6 +522,7 @@ static void count_open(const struct cv_broker *broker, struct cv_broker_figures 
     ret->opening += campaign->phase == CV_PHASE_OPENING;
     ret->running += campaign->phase == CV_PHASE_RUNNING;
     ret->stopping += campaign->phase == CV_PHASE_STOPPING;
+    ret->waiting += campaign->two == NULL ? 0 : campaign->two->docket.count;
   }
 }
 
@@ -473,6 +535,7 @@ void cv_broker_figures(const struct cv_broker *broker, struct cv_broker_figures 
   ret->campaigns_kept = broker->archive.count;
   ret->workers_spent = broker->accounts.exhausted;
   ret->thirdparty = broker->rank != NULL;
+  ret->cobroker = broker->cobroker != NULL;
 }
 
 size_t cv_broker_left(const struct cv_broker *broker, struct cv_broker_left *ret, size_t most) {

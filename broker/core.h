@@ -32,6 +32,7 @@
 #include "proto/codec/crowd.h"
 #include "proto/codec/order.h"
 #include "proto/codec/rank.h"
+#include "proto/codec/share.h"
 
 struct cv_broker;
 struct cv_broker_conn;
@@ -53,6 +54,10 @@ CV_MUST_USE enum cv_err cv_broker_join(struct cv_broker *broker, const struct cv
                                        struct cv_broker_conn **ret, struct cv_why *why);
 /* The connection is closed: its assigned places become free again. No later output refers to it. */
 void cv_broker_leave(struct cv_broker *broker, struct cv_broker_conn *conn);
+/* This broker's certificate has that key now. With a co-broker, and with another key than before, it is another party:
+ * its campaigns with two brokers end, and the co-broker and the workers get a goodbye, to judge the new key. Returns
+ * whether it is another. */
+bool cv_broker_renew(struct cv_broker *broker, const struct cv_digest *key);
 void *cv_broker_conn_shell(const struct cv_broker_conn *conn);
 
 /*
@@ -67,6 +72,9 @@ CV_MUST_USE enum cv_err cv_broker_on_order(struct cv_broker *broker, struct cv_b
                                            struct cv_why *why);
 CV_MUST_USE enum cv_err cv_broker_on_rank(struct cv_broker *broker, struct cv_broker_conn *conn,
                                           const struct cv_rank_frame *frame, uint64_t now_ms, struct cv_why *why);
+CV_MUST_USE enum cv_err cv_broker_on_share(struct cv_broker *broker, struct cv_broker_conn *conn,
+                                           const struct cv_share_frame *frame, uint64_t now_ms, uint64_t wall_ms,
+                                           struct cv_why *why);
 /*
  * Handles leases, deadlines, idle campaigns and progress. Called several times per second. After a longer gap (the
  * process was stopped, or the machine slept) the gap does not count as idle time of campaigns.
@@ -98,7 +106,7 @@ CV_MUST_USE enum cv_err cv_broker_flush(struct cv_broker *broker, uint64_t now_m
                                         struct cv_broker_batch *batch, bool *ret_store);
 void cv_broker_stored(struct cv_broker *broker);
 
-enum cv_schema { CV_SCHEMA_CROWD, CV_SCHEMA_RANK, CV_SCHEMA_ORDER };
+enum cv_schema { CV_SCHEMA_CROWD, CV_SCHEMA_RANK, CV_SCHEMA_ORDER, CV_SCHEMA_SHARE };
 
 struct cv_broker_out {
   struct cv_broker_conn *conn;
@@ -107,6 +115,7 @@ struct cv_broker_out {
     const struct cv_crowd_frame *crowd; /* may exceed one wire frame: the shell splits it */
     const struct cv_rank_frame *rank;
     const struct cv_order_frame *order;
+    const struct cv_share_frame *share; /* may exceed one wire frame, too */
     const void *any;
   } frame;
   bool close; /* after sending */

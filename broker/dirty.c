@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/dirty.h"
 
+#include "broker/both/chunks.h"
 #include "broker/campaign.h"
-#include "broker/chunks.h"
 #include "broker/state.h"
 #include "common/base/array.h"
 

@@ -32,7 +32,7 @@ static uint32_t kept(const struct cv_owner *owner) {
 
 /* Whether the campaign exceeds the retention time or the number of kept campaigns. */
 static bool is_due(const struct cv_broker *broker, const struct cv_owner *owner, const struct cv_ended *ended) {
-  const struct cv_broker_limits *limits = &broker->config.limits;
+  const struct cv_gate_limits *limits = &broker->config.limits;
   return (limits->kept > 0 && kept(owner) > limits->kept) ||
          (limits->retention_ms > 0 && broker->wall_ms > ended->ended_wall_ms &&
           broker->wall_ms - ended->ended_wall_ms > limits->retention_ms);

@@ -6,8 +6,10 @@
 
 #include "broker/campaign.h"
 #include "broker/payer.h"
+#include "broker/sharing.h"
 #include "broker/state.h"
 #include "broker/talk.h"
+#include "broker/two.h"
 
 static struct cv_ended *record_of(struct cv_broker *broker, const struct cv_broker_campaign *campaign) {
   /* A recovery archives a campaign that had ended before, and was read back, a second time: it keeps one record. */
@@ -40,6 +42,9 @@ void cv_broker_campaign_archive(struct cv_broker *broker, const struct cv_broker
   ended->progress.used_up_arms = ended->progress.used_ups = 0; /* a status answer of many has no room for them */
   ended->progress.declined_all = ended->progress.declineds = 0;
   memcpy(ended->thirdparty, campaign->thirdparty, sizeof(ended->thirdparty));
+  ended->over_due = campaign->two != NULL && !campaign->two->ended;
+  ended->over_sent = false;
+  broker->overs_due = broker->overs_due || ended->over_due;
   ended->worker_micro = cv_privacy_worker_micro(&campaign->privacy, &campaign->spec);
   if (cv_privacy_is_unprotected(&campaign->privacy)) {
     ended->cost_micro = 0; /* its workers' accounts are unlimited */
@@ -55,6 +60,7 @@ void cv_broker_campaign_over(struct cv_broker *broker, struct cv_broker_campaign
   campaign->end = end;
   campaign->phase = CV_PHASE_ENDED;
   campaign->ended_wall_ms = wall_ms;
+  cv_sharing_abandon(broker, campaign);
   cv_broker_campaign_free_secrets(campaign);
   cv_broker_campaign_leave_open(broker, campaign);
 }
@@ -68,6 +74,7 @@ void cv_broker_campaign_stop(struct cv_broker *broker, struct cv_broker_campaign
   campaign->phase = CV_PHASE_STOPPING;
   campaign->end = end;
   campaign->purge = true;
+  cv_sharing_abandon(broker, campaign);
   cv_broker_campaign_free_secrets(campaign);
   cv_broker_campaign_mark(broker, campaign);
 }

@@ -14,7 +14,9 @@
 #include "broker/shown.h"
 #include "broker/state.h"
 #include "broker/talk.h"
+#include "broker/two.h"
 #include "common/base/array.h"
+#include "proto/codec/chain.h"
 
 static const uint32_t NOBODY = UINT32_MAX;
 
@@ -142,6 +144,7 @@ enum cv_err cv_epoch_open(struct cv_broker *broker, struct cv_broker_campaign *c
     arm->expected = shown[i];
     arm->seen = 0;
     arm->sum = 0;
+    arm->chain = campaign->plans_hash;
     arm->returned_count = 0;
     /* The noise is drawn here, before any token of the epoch is known (mechanism.h), and stored with the plan. */
     draw(broker, plan->want[i].arm, arm->mechanism);
@@ -180,18 +183,29 @@ static void release(struct cv_broker_campaign *campaign, uint32_t index, struct 
   CV_REQUIRE(cv_ledger_charge(&campaign->ledger, index, cv_epoch_price(campaign, index), NULL) == CV_OK);
   row->tokens = tokens_summed(campaign, index);
   /* The noise was drawn when the plan was opened; nothing random happens here. */
-  row->noisy_sum = cv_mechanism_release(arm->mechanism, arm->sum);
+  row->noisy_sum = campaign->two == NULL ? cv_mechanism_release(arm->mechanism, arm->sum)
+                                         : (int64_t)cv_mechanism_release_share(arm->mechanism, (uint64_t)arm->sum);
   row->nth = (uint32_t)arm->mechanism->releases;
 }
 
-/* Adds the release that closes the arm's epoch, and makes the arm ready for the next one. */
+enum cv_err cv_epoch_release(struct cv_broker *broker, struct cv_broker_campaign *campaign,
+                             const struct cv_broker_release *row) {
+  CV_TRY(cv_epoch_add_release(broker, campaign, row));
+  broker->totals.releases++;
+  broker->figures.releases++;
+  cv_broker_debug(broker, campaign, ": release %llu, of arm %u with %llu tokens", (unsigned long long)row->number,
+                  row->arm + 1, (unsigned long long)row->tokens);
+  cv_broker_campaign_mark(broker, campaign);
+  return CV_OK;
+}
+
+/* Closes the arm's epoch with a release, of which with two brokers only this one's half is made, and makes the arm
+ * ready for the next epoch. */
 static enum cv_err close_with(struct cv_broker *broker, struct cv_broker_campaign *campaign, uint32_t index,
                               const struct cv_broker_release *row) {
   struct cv_arm *arm = &campaign->arm[index];
-  CV_TRY(cv_epoch_add_release(broker, campaign, row));
-  broker->totals.releases++;
-  cv_broker_debug(broker, campaign, ": release %llu, of arm %u with %llu tokens", (unsigned long long)row->number,
-                  row->arm + 1, (unsigned long long)row->tokens);
+  CV_TRY(campaign->two == NULL ? cv_epoch_release(broker, campaign, row)
+                               : cv_two_close(broker, campaign, row, arm->filled, row->nth == 0));
   campaign->free_places -= cv_arm_free_places(arm);
   campaign->reserved -= arm->want - arm->filled;
   campaign->open_arms--;
@@ -203,15 +217,18 @@ static enum cv_err close_with(struct cv_broker *broker, struct cv_broker_campaig
   arm->returned_count = 0;
   arm->sum = 0;
   cv_dirty_arm(broker, campaign, index);
-  broker->figures.releases++;
   cv_broker_campaign_mark(broker, campaign);
   return CV_OK;
+}
+
+static uint64_t next_number(const struct cv_broker_campaign *campaign) {
+  return (campaign->two == NULL ? campaign->releases : cv_two_closed(campaign)) + 1;
 }
 
 static enum cv_err close_epoch(struct cv_broker *broker, struct cv_broker_campaign *campaign, uint32_t index) {
   const struct cv_arm *arm = &campaign->arm[index];
   CV_REQUIRE(arm->plan != 0 && arm->seen == arm->expected && arm->filled == arm->want);
-  struct cv_broker_release row = {.number = campaign->releases + 1, .plan = arm->plan, .arm = index};
+  struct cv_broker_release row = {.number = next_number(campaign), .plan = arm->plan, .arm = index};
   release(campaign, index, &row);
   return close_with(broker, campaign, index, &row);
 }
@@ -219,14 +236,15 @@ static enum cv_err close_epoch(struct cv_broker *broker, struct cv_broker_campai
 enum cv_err cv_epoch_close_early(struct cv_broker *broker, struct cv_broker_campaign *campaign, uint32_t index) {
   struct cv_arm *arm = &campaign->arm[index];
   CV_REQUIRE(arm->plan != 0 && arm->filled < arm->want && campaign->spec.edges == 0);
-  struct cv_broker_release row = {.number = campaign->releases + 1,
+  struct cv_broker_release row = {.number = next_number(campaign),
                                   .plan = arm->plan,
                                   .arm = index,
                                   .wanted = arm->first + arm->want,
                                   .given = arm->first + arm->filled};
   arm->expected = arm->seen;
-  /* A sum of fewer tokens than the operator's smallest release never leaves, with whatever noise. */
-  if (arm->seen > 0 && arm->seen >= campaign->privacy.least_tokens) {
+  /* A sum of fewer tokens than the operator's smallest release never leaves, with whatever noise. With two brokers none
+   * of fewer tokens than planned does: the co-broker closes an epoch only when it has all of them. */
+  if (campaign->two == NULL && arm->seen > 0 && arm->seen >= campaign->privacy.least_tokens) {
     release(campaign, index, &row);
   }
   return close_with(broker, campaign, index, &row);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Epochs: a plan opens one epoch per arm and draws its noise in advance; tokens fill its places; the token that fills
- * the last place closes it with a release. If the data of the arm are used up, the epoch is closed early (spent.h).
+ * the last place closes it with a release, or with two brokers with a closing, which waits for the other half (two.h).
+ * If the data of the arm are used up, the epoch is closed early (spent.h).
  */
 #ifndef CV_BROKER_EPOCH_H
 #define CV_BROKER_EPOCH_H
@@ -30,6 +31,9 @@ CV_MUST_USE enum cv_err cv_epoch_add(struct cv_broker *broker, struct cv_broker_
  */
 CV_MUST_USE enum cv_err cv_epoch_close_early(struct cv_broker *broker, struct cv_broker_campaign *campaign,
                                              uint32_t arm);
+/* Makes the campaign's next release. CV_ERR_NOMEM. */
+CV_MUST_USE enum cv_err cv_epoch_release(struct cv_broker *broker, struct cv_broker_campaign *campaign,
+                                         const struct cv_broker_release *row);
 /* The cost of the arm's next release, in micro-epsilon. */
 uint64_t cv_epoch_price(const struct cv_broker_campaign *campaign, uint32_t arm);
 /* Assigns round numbers to the epochs of the last plan. */

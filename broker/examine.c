@@ -8,36 +8,26 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "broker/both/claims.h"
+#include "broker/both/recovering.h"
 #include "broker/campaign.h"
 #include "broker/repair.h"
 #include "broker/state.h"
-#include "common/base/array.h"
+#include "broker/two.h"
 #include "common/base/clock.h"
 #include "common/base/finding.h"
+#include "common/base/fingerprint.h"
 #include "common/base/grid.h"
-#include "common/daemon/trail.h"
 #include "common/net/tls.h"
 
 static const char recover_advice[] =
-    "stop the broker and run crowdveil recover CONFIG (with --thirdparty, if there is one)";
+    "stop the broker and run crowdveil recover CONFIG (with --thirdparty and --cobroker, if there are such)";
 
 static double epsilon(uint64_t micro) {
   return (double)micro / (double)CV_MICRO;
 }
 
 /* ---- examine ---- */
-
-struct hex {
-  char text[2 * CV_DIGEST_BYTES + 1];
-};
-
-static struct hex hex_of(const struct cv_digest *digest) {
-  struct hex hex;
-  for (size_t i = 0; i < CV_DIGEST_BYTES; i++) {
-    (void)snprintf(hex.text + 2 * i, 3, "%02x", digest->bytes[i]);
-  }
-  return hex;
-}
 
 /* Warns of campaigns that the configured third-party may not serve. */
 static void tell_awaited(const struct cv_broker *core, const char *thirdparty) {
@@ -50,9 +40,26 @@ static void tell_awaited(const struct cv_broker *core, const char *thirdparty) {
   }
 }
 
+/* The co-broker has judged what is booked here, and made the half of each release. */
+static void tell_share(const struct cv_broker_campaign *campaign) {
+  const struct cv_recover_claim claim = {
+      .campaign = campaign->id,
+      .releases = campaign->releases,
+      .plans = campaign->plans,
+      .closings = campaign->releases,
+      .batches = campaign->phase < CV_PHASE_STOPPING ? campaign->two->docket.settled : 0,
+      .tokens = campaign->tokens,
+      .worker_micro = cv_privacy_worker_micro(&campaign->privacy, &campaign->spec)};
+  cv_claims_tell(&claim, campaign->end);
+}
+
 static void tell_campaign(const struct cv_broker_campaign *campaign) {
   cv_fact("campaign\t-\t%u\t%s\t%zu\t%s\t%zu\t%s", campaign->id, cv_end_text(campaign->end), campaign->releases,
-          hex_of(&campaign->releases_hash).text, campaign->plans, hex_of(&campaign->plans_hash).text);
+          cv_fingerprint_of(&campaign->releases_hash).text, campaign->plans,
+          cv_fingerprint_of(&campaign->plans_hash).text);
+  if (campaign->two != NULL) {
+    tell_share(campaign);
+  }
 }
 
 /* The largest number of a campaign that may be missing, because it was purged or forgotten. */
@@ -82,7 +89,7 @@ static enum cv_err tell_campaigns(struct cv_broker_store *store, struct cv_broke
   return CV_OK;
 }
 
-static bool examine_marks(const struct cv_broker_marks *marks, const struct cv_broker_settings *settings) {
+static bool examine_marks(const struct cv_store_marks *marks, const struct cv_broker_settings *settings) {
   unsigned long long have = marks->database.commit, want = marks->anchor.commit;
   if (!marks->is_anchored) {
     cv_finding(CV_FINDING_WRONG, "restore it; if it is lost: crowdveil recover --lost", "anchor %s: missing",
@@ -135,8 +142,8 @@ static bool examine_rows(struct cv_broker_store *store, const struct cv_broker_s
 
 static bool examine_database(const struct cv_broker_settings *settings, const char *database,
                              const struct cv_ring *ring) {
-  const struct cv_broker_store_files files = {.database = database, .anchor = settings->anchor, .readonly = true};
-  struct cv_broker_marks marks;
+  const struct cv_store_files files = {.database = database, .anchor = settings->anchor, .readonly = true};
+  struct cv_store_marks marks;
   struct cv_broker_store *store;
   struct cv_why why;
   enum cv_err err = cv_broker_store_open(&files, ring, &store, &why);
@@ -217,6 +224,15 @@ static void examine_ring(const struct cv_broker_settings *settings, const struct
   }
 }
 
+/* Whom the shares of the campaigns are about. */
+static void tell_cobroker(const struct cv_broker_settings *settings) {
+  struct cv_digest key = {{0}};
+  if (settings->cobroker_key != NULL && settings->cobroker_key[0] != '\0' &&
+      cv_broker_settings_cobroker(settings, &key, NULL) == CV_OK) {
+    cv_claims_tell_other(&key);
+  }
+}
+
 int cv_broker_examine(const struct cv_broker_settings *settings) {
   char database[4096];
   struct cv_ring ring;
@@ -225,6 +241,7 @@ int cv_broker_examine(const struct cv_broker_settings *settings) {
     return 1;
   }
   examine_place(settings);
+  tell_cobroker(settings);
   if (settings->noise_seeded) {
     cv_finding(CV_FINDING_WRONG, "remove unsafe_noise_seeded", "noise is seeded: this broker protects no worker");
   }
@@ -247,8 +264,8 @@ int cv_broker_examine(const struct cv_broker_settings *settings) {
 
 enum cv_err cv_broker_check_copy(const void *settings, const char *path, uint64_t *ret_commit, struct cv_why *why) {
   const struct cv_broker_settings *own = settings;
-  const struct cv_broker_store_files files = {.database = path, .anchor = own->anchor, .readonly = true};
-  struct cv_broker_marks marks;
+  const struct cv_store_files files = {.database = path, .anchor = own->anchor, .readonly = true};
+  struct cv_store_marks marks;
   struct cv_broker_store *store;
   struct cv_ring ring;
   CV_TRY(cv_ring_read(own->seal_key, &ring, why));
@@ -284,12 +301,8 @@ static bool read_claim(char *line, const char *name, struct cv_recover_claim *re
   return ret->campaign > 0 && ret->campaign <= UINT32_MAX;
 }
 
-struct claims {
-  struct cv_recover_claim *claim;
-  size_t n, cap;
-};
-
-static enum cv_err read_claims(const char *path, const char *name, struct claims *claims, struct cv_why *why) {
+static enum cv_err read_claims(const char *path, const char *name, struct cv_recover_claims *claims,
+                               struct cv_why *why) {
   char line[1024];
   FILE *file = fopen(path, "re");
   if (file == NULL) {
@@ -301,109 +314,58 @@ static enum cv_err read_claims(const char *path, const char *name, struct claims
     if (!read_claim(line, name, &claim)) {
       continue;
     }
-    if (CV_ARRAY_ROOM(claims->claim, claims->n + 1, claims->cap) != CV_OK) {
+    if (cv_recover_claims_add(claims, &claim) != CV_OK) {
       err = cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
-      break;
     }
-    claims->claim[claims->n++] = claim;
   }
   (void)fclose(file);
   return err;
 }
 
-/* Reads the third-party's facts, which name this broker by the name in its certificate. */
-static enum cv_err ask_thirdparty(const struct cv_broker_settings *settings, struct claims *claims,
-                                  struct cv_why *why) {
+/* Reads the facts of the third-party, which names this broker by the name in its certificate, and of the co-broker,
+ * which knows this broker's key. */
+static enum cv_err ask_others(const struct cv_broker_settings *settings, struct cv_recover_claims *claims,
+                              struct cv_why *why) {
   const struct cv_tls_files files = CV_CHANNEL_FILES(&settings->daemon.channel);
+  const char *thirdparty = settings->recover_thirdparty, *cobroker = settings->recover_cobroker;
+  const struct cv_tls_peers nobody = {0};
   struct cv_tls *tls;
-  if (settings->recover_thirdparty == NULL) {
+  if (thirdparty == NULL && cobroker == NULL) {
     return CV_OK;
   }
-  const struct cv_tls_peers nobody = {0};
   CV_TRY(cv_tls_new(&files, CV_ROLE_BROKER, nobody, false, &tls, why));
-  enum cv_err err = read_claims(settings->recover_thirdparty, cv_tls_identity(tls)->name, claims, why);
+  const struct cv_identity *own = cv_tls_identity(tls);
+  enum cv_err err = thirdparty == NULL ? CV_OK : read_claims(thirdparty, own->name, claims, why);
+  if (err == CV_OK && cobroker != NULL) {
+    err = cv_claims_read(cobroker, "crowdveil-cobroker", &own->key, claims, why);
+  }
   cv_tls_unref(tls);
   return err;
-}
-
-static void tell(const struct cv_broker_settings *settings, const struct cv_repaired *repaired) {
-  const struct cv_recovery *recovery = &repaired->recovery;
-  if (repaired->aside[0] != '\0') {
-    cv_finding(CV_FINDING_NOTE, "", "unreadable database moved to %s", repaired->aside);
-  }
-  if (!repaired->changed) {
-    cv_finding(CV_FINDING_OK, "", "nothing to recover: the database agrees with its anchor");
-    return;
-  }
-  cv_finding(CV_FINDING_OK, "start the broker; new campaigns run",
-             "recovered from commit %" PRIu64 "; the anchor said %" PRIu64, recovery->commit, recovery->anchored);
-  cv_finding(CV_FINDING_NOTE, "", "%" PRIu64 " open campaigns have ended as \"%s\", %" PRIu64 " are forgotten",
-             recovery->ended, cv_end_text(CV_END_RECOVERED),
-             recovery->last >= recovery->first ? recovery->last - recovery->first + 1 : 0);
-  bool spent = repaired->floor_micro >= cv_broker_settings_limits(settings).worker_epsilon_micro;
-  cv_finding(
-      spent ? CV_FINDING_WARNING : CV_FINDING_NOTE,
-      spent ? "no worker can give a token unless you raise limits.worker_epsilon, which weakens the promise to workers"
-            : "",
-      "every worker is charged epsilon %g of its %g", epsilon(recovery->floor_micro), settings->limit_worker_epsilon);
-  if (recovery->named > 0) {
-    cv_finding(CV_FINDING_NOTE, "", "%" PRIu64 " workers whom recruitments name are charged what they can have given",
-               recovery->named);
-  }
-}
-
-static enum cv_err open_ring(const struct cv_broker_settings *settings, struct cv_ring *ret, struct cv_why *why) {
-  enum cv_err err = cv_ring_read(settings->seal_key, ret, why);
-  return err == CV_ERR_NOT_FOUND && settings->lost
-             ? cv_ring_create(settings->seal_key, cv_clock_wall_ms() / 1000, ret, why)
-             : err;
-}
-
-/* The line in the audit log, on disk before the recovery is committed. */
-static enum cv_err record(void *data, const struct cv_recovery *recovery, struct cv_why *why) {
-  const struct cv_event_fact facts[] = {
-      {.name = "commit", .number = recovery->commit},
-      {.name = "anchored", .number = recovery->anchored},
-      {.name = "campaigns_ended", .number = recovery->ended},
-      {.name = "campaigns_lost",
-       .number = recovery->last >= recovery->first ? recovery->last - recovery->first + 1 : 0},
-      {.name = "every_worker_micro", .number = recovery->floor_micro},
-      {.name = "workers_named", .number = recovery->named},
-  };
-  const struct cv_event event = {.what = "recover", .actor = "operator", .fact = facts, .facts = CV_COUNT(facts)};
-  return cv_trail_record(data, "crowdveil-broker", &event, why);
 }
 
 int cv_broker_recover_state(const struct cv_broker_settings *settings) {
   char database[4096];
   const struct cv_broker_config config = {.limits = cv_broker_settings_limits(settings), .digest = cv_sha256};
-  struct claims claims = {0};
-  struct cv_repaired repaired;
-  struct cv_ring ring = {.n = 0};
-  struct cv_why why = {.text = ""};
-  if (!database_path(settings, database, sizeof(database))) {
-    return 1;
-  }
-  enum cv_err err = ask_thirdparty(settings, &claims, &why);
-  err = err == CV_OK ? open_ring(settings, &ring, &why) : err;
-  if (err == CV_OK) {
-    const struct cv_repair repair = {.files = {.database = database, .anchor = settings->anchor},
-                                     .ring = &ring,
-                                     .config = &config,
-                                     .claim = claims.claim,
-                                     .claims = claims.n,
+  struct cv_recovering recovering = {.party = &cv_broker_repair,
+                                     .program = "crowdveil-broker",
+                                     .name = "broker",
+                                     .database = database,
+                                     .anchor = settings->anchor,
+                                     .seal_key = settings->seal_key,
+                                     .audit = settings->daemon.audit,
                                      .lost = settings->lost,
-                                     .wall_ms = cv_clock_wall_ms(),
-                                     .record = record,
-                                     .record_data = settings->daemon.audit};
-    err = cv_broker_repair(&repair, &repaired, &why);
-    cv_ring_fini(&ring);
+                                     .config = &config,
+                                     .worker_micro = config.limits.worker_epsilon_micro};
+  struct cv_why why;
+  int status = 1;
+  if (!database_path(settings, database, sizeof(database))) {
+    return status;
   }
-  free(claims.claim);
-  if (err != CV_OK) {
+  if (ask_others(settings, &recovering.claims, &why) == CV_OK) {
+    status = cv_recovering_run(&recovering);
+  } else {
     cv_finding(CV_FINDING_WRONG, "", "%s", why.text);
-    return 1;
   }
-  tell(settings, &repaired);
-  return 0;
+  cv_recover_claims_fini(&recovering.claims);
+  return status;
 }

@@ -16,11 +16,12 @@ struct cv_broker_figures {
   uint64_t gold_answers, gold_found; /* answers to gold items, which are no tokens; workers that they found */
   uint64_t ended[CV_END_COUNT];      /* campaigns, by the reason of their end */
   struct cv_refusals refusals;
-  uint32_t conns[CV_ROLE_THIRDPARTY + 1]; /* by role */
-  uint32_t opening, running, stopping;    /* open campaigns, by phase */
+  uint32_t conns[CV_ROLE_COUNT];       /* by role */
+  uint32_t opening, running, stopping; /* open campaigns, by phase */
   uint32_t campaigns_kept;
   uint64_t workers_spent; /* whose account has nothing left */
-  bool thirdparty;
+  uint64_t waiting;       /* tokens that wait for the co-broker's verdict */
+  bool thirdparty, cobroker;
 };
 
 /* What an open campaign has left. */

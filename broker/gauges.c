@@ -23,12 +23,14 @@ static void put_work(const struct cv_broker_figures *f, struct cv_buf *out) {
 static void put_peers(const struct cv_broker_figures *f, const struct cv_refusals *network, struct cv_buf *out) {
   static const char conns[] = "crowdveil_connections";
   cv_metric_family(out, conns, "Connected peers, by role.", "gauge");
-  for (enum cv_role role = CV_ROLE_REQUESTER; role <= CV_ROLE_THIRDPARTY; role++) {
+  for (enum cv_role role = CV_ROLE_REQUESTER; role < CV_ROLE_COUNT; role++) {
     if (role != CV_ROLE_BROKER) {
       cv_metric_sample(out, conns, "role", cv_role_text(role), f->conns[role]);
     }
   }
   cv_metric_gauge(out, "crowdveil_thirdparty_connected", "1 if the third-party is connected.", f->thirdparty);
+  cv_metric_gauge(out, "crowdveil_cobroker_connected", "1 if the co-broker is connected.", f->cobroker);
+  cv_metric_gauge(out, "crowdveil_tokens_waiting", "Tokens that wait for the co-broker's verdict.", (double)f->waiting);
   cv_metric_gauge(out, "crowdveil_workers_spent", "Workers whose lifetime epsilon is spent.", (double)f->workers_spent);
   struct cv_refusals refusals = f->refusals;
   cv_refusals_sum(&refusals, network);

@@ -15,6 +15,8 @@
 #include "broker/ended.h"
 #include "broker/places.h"
 #include "broker/state.h"
+#include "broker/two.h"
+#include "common/prio/field.h"
 
 /* ---- rows ---- */
 
@@ -42,6 +44,10 @@ static void put_state(const struct cv_broker_campaign *campaign, struct cv_buf *
     cv_payroll_put(&campaign->payroll, out);
   }
   cv_buf_put_bytes(out, campaign->thirdparty, strlen(campaign->thirdparty));
+  if (campaign->two != NULL) {
+    cv_buf_put_u8(out, campaign->two->is_known);
+    cv_buf_put(out, campaign->two->split.key.bytes, sizeof(campaign->two->split.key.bytes));
+  }
 }
 
 /* Arm and tokens of each want; in a campaign of pairs its opponent, too. */
@@ -86,12 +92,28 @@ static void put_standings(const struct cv_broker_campaign *campaign, struct cv_b
   }
 }
 
-static void put_arm(const struct cv_arm *arm, struct cv_buf *out) {
+/* With two brokers the chain of the open epoch's tokens belongs to their sum. */
+static void put_chain(const struct cv_broker_campaign *campaign, const struct cv_arm *arm, struct cv_buf *out) {
+  if (campaign->two != NULL) {
+    cv_buf_put(out, arm->chain.bytes, sizeof(arm->chain.bytes));
+  }
+}
+
+enum cv_err cv_image_read_chain(const struct cv_broker_campaign *campaign, struct cv_arm *arm, struct cv_reader *in) {
+  const uint8_t *bytes = campaign->two == NULL ? NULL : cv_read(in, sizeof(arm->chain.bytes));
+  if (bytes != NULL) {
+    memcpy(arm->chain.bytes, bytes, sizeof(arm->chain.bytes));
+  }
+  return in->failed || (campaign->two != NULL && (uint64_t)arm->sum >= CV_FIELD_P) ? CV_ERR_DAMAGED : CV_OK;
+}
+
+static void put_arm(const struct cv_broker_campaign *campaign, const struct cv_arm *arm, struct cv_buf *out) {
   cv_buf_put_u64(out, arm->plan);
   cv_buf_put_u64(out, arm->first);
   cv_buf_put_u32(out, arm->want);
   cv_buf_put_u32(out, arm->filled);
   cv_buf_put_u64(out, (uint64_t)arm->sum);
+  put_chain(campaign, arm, out);
   cv_mechanism_save(arm->mechanism, out);
 }
 
@@ -106,6 +128,7 @@ enum cv_err cv_image_read_arm(struct cv_broker_campaign *campaign, uint32_t inde
   arm->want = cv_read_u32(in);
   arm->filled = cv_read_u32(in);
   arm->sum = (int64_t)cv_read_u64(in);
+  CV_TRY(cv_image_read_chain(campaign, arm, in));
   /* Loaded beside the old one, which a damaged row leaves in place. */
   CV_TRY(cv_mechanism_load(&campaign->privacy.law, in, &mechanism));
   cv_mechanism_free(arm->mechanism);
@@ -114,10 +137,10 @@ enum cv_err cv_image_read_arm(struct cv_broker_campaign *campaign, uint32_t inde
 }
 
 /* Preceded by its length, so that a reader can skip it. */
-static void put_sized_arm(const struct cv_arm *arm, struct cv_buf *out) {
+static void put_sized_arm(const struct cv_broker_campaign *campaign, const struct cv_arm *arm, struct cv_buf *out) {
   size_t at = out->len;
   cv_buf_put_u32(out, 0);
-  put_arm(arm, out);
+  put_arm(campaign, arm, out);
   if (cv_buf_ok(out)) {
     size_t n = out->len - at - 4;
     for (size_t i = 0; i < 4; i++) {
@@ -142,8 +165,8 @@ uint32_t cv_entry_shown(uint32_t packed) {
 
 /*
  * A journal row: accepted tokens (count, then index, worker, arm and number of arms shown (image.h), slot each; see
- * struct cv_entry for answers to gold items), sums of touched arms (count, then arm, filled, sum each), changed arms
- * whole (count, then arm and image each).
+ * struct cv_entry for others), sums of touched arms (count, then arm, filled, sum and, with two brokers, chain each),
+ * changed arms whole (count, then arm and image each).
  */
 static void put_journal(struct cv_broker_campaign *campaign, struct cv_buf *out) {
   size_t entries = campaign->journal.len / sizeof(struct cv_entry);
@@ -169,6 +192,7 @@ static void put_journal(struct cv_broker_campaign *campaign, struct cv_buf *out)
       cv_buf_put_u32(out, campaign->news[i]);
       cv_buf_put_u32(out, arm->filled);
       cv_buf_put_u64(out, (uint64_t)arm->sum);
+      put_chain(campaign, arm, out);
     }
   }
   cv_buf_put_u32(out, changed);
@@ -176,7 +200,7 @@ static void put_journal(struct cv_broker_campaign *campaign, struct cv_buf *out)
     const struct cv_arm *arm = &campaign->arm[campaign->news[i]];
     if (arm->changed) {
       cv_buf_put_u32(out, campaign->news[i]);
-      put_sized_arm(arm, out);
+      put_sized_arm(campaign, arm, out);
     }
   }
 }
@@ -258,6 +282,7 @@ static enum cv_err fill_campaign(struct cv_broker *broker, struct cv_broker_camp
   CV_TRY(fill_ledger(campaign, batch));
   CV_TRY(fill_history(campaign, batch));
   CV_TRY(fill_journal(broker, campaign, batch));
+  CV_TRY(cv_two_fill(campaign, batch));
   if (campaign->changed) {
     CV_TRY(cv_broker_batch_open(batch, CV_OP_STATE, campaign->id, 0));
     put_state(campaign, &batch->bytes);
@@ -309,7 +334,7 @@ static enum cv_err write_dirty(struct cv_broker *broker, const struct cv_dirty *
   if (dirty->kind == CV_CHUNK_ARM) {
     struct cv_arm *arm = &campaign->arm[dirty->number];
     CV_TRY(cv_broker_batch_open(batch, CV_OP_CHUNK, dirty->campaign, dirty->number));
-    put_arm(arm, &batch->bytes);
+    put_arm(campaign, arm, &batch->bytes);
     arm->dirty_since = 0;
   } else {
     struct cv_chunk *chunk = dirty_chunk(broker, campaign, dirty);

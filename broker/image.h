@@ -7,6 +7,7 @@
 
 #include "common/base/buf.h"
 
+struct cv_arm;
 struct cv_broker;
 struct cv_broker_batch;
 struct cv_broker_campaign;
@@ -28,6 +29,9 @@ uint32_t cv_entry_shown(uint32_t packed);
 
 /* Adds everything that changed since the last batch, and from then on treats it as stored. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_image_fill(struct cv_broker *broker, struct cv_broker_batch *batch);
+/* Reads the chain behind the sum of an arm, if the campaign has two brokers, and checks that sum. CV_ERR_DAMAGED. */
+CV_MUST_USE enum cv_err cv_image_read_chain(const struct cv_broker_campaign *campaign, struct cv_arm *arm,
+                                            struct cv_reader *in);
 /* Reads an arm from the image in its chunk. CV_ERR_DAMAGED, CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_image_read_arm(struct cv_broker_campaign *campaign, uint32_t arm, struct cv_reader *in);
 

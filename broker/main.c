@@ -3,8 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "broker/both/rotate.h"
 #include "broker/examine.h"
-#include "broker/rotate.h"
+#include "broker/sealing.h"
 #include "common/base/log.h"
 #include "common/config/config.h"
 
@@ -26,6 +27,16 @@ static const struct cv_config_rule rules[] = {
      .offset = AT(thirdparty_name),
      .required = true,
      .help = "name that the third-party's certificate must have"},
+    {.key = "cobroker",
+     .type = CV_CONFIG_TEXT,
+     .offset = AT(cobroker),
+     .fallback = "",
+     .help = "HOST:PORT of the co-broker; without it, campaigns with two brokers are refused"},
+    {.key = "cobroker_key",
+     .type = CV_CONFIG_TEXT,
+     .offset = AT(cobroker_key),
+     .fallback = "",
+     .help = "fingerprint of the co-broker's key, 64 hexadecimal digits; required with cobroker"},
     {.key = "state", .type = CV_CONFIG_PATH, .offset = AT(state), .required = true, .help = "folder of the database"},
     {.key = "anchor",
      .type = CV_CONFIG_PATH,
@@ -187,7 +198,7 @@ static const struct cv_config_rule rules[] = {
     {.key = "seal",
      .type = CV_CONFIG_WORD,
      .offset = AT(seal),
-     .choices = CV_BROKER_SEAL_WORDS,
+     .choices = CV_ROTATE_WORDS,
      .fallback = "run",
      .is_option = true,
      .help = "status: say which key of seal_key wraps the stored keys, and exit; rotate: replace it, and exit"},
@@ -196,6 +207,11 @@ static const struct cv_config_rule rules[] = {
      .offset = AT(recover_thirdparty),
      .is_option = true,
      .help = "with --recover: file with the output of crowdveil-thirdparty --examine"},
+    {.key = "recover_cobroker",
+     .type = CV_CONFIG_PATH,
+     .offset = AT(recover_cobroker),
+     .is_option = true,
+     .help = "with --recover: file with the output of crowdveil-cobroker --examine"},
     {.key = "lost",
      .type = CV_CONFIG_BOOL,
      .offset = AT(lost),
@@ -204,11 +220,17 @@ static const struct cv_config_rule rules[] = {
      .help = "with --recover: recover although database, anchor or key are lost"},
 };
 
+static enum cv_err check(const void *settings, const char *word, struct cv_why *why) {
+  struct cv_digest key;
+  return cv_broker_settings_cobroker(settings, &key, why);
+}
+
 static const struct cv_config_table table = {
     .program = "crowdveil-broker",
     .about = "collects tokens from workers and releases only noisy sums to the third-party",
     .rules = rules,
     .count = CV_COUNT(rules),
+    .check = check,
 };
 
 /* Warns of settings that weaken the protection of workers. */
@@ -228,11 +250,10 @@ static void warn(const struct cv_broker_settings *settings) {
 /* Examines or recovers the state of a stopped broker, or looks after its master keys. */
 static int instead(const void *settings) {
   const struct cv_broker_settings *own = settings;
-  return own->recover                         ? cv_broker_recover_state(own)
-         : own->examine                       ? cv_broker_examine(own)
-         : own->seal == CV_BROKER_SEAL_STATUS ? cv_broker_seal_status(own)
-         : own->seal == CV_BROKER_SEAL_ROTATE ? cv_broker_seal_rotate(own)
-                                              : -1;
+  return own->recover                 ? cv_broker_recover_state(own)
+         : own->examine               ? cv_broker_examine(own)
+         : own->seal != CV_ROTATE_RUN ? cv_broker_seal(own)
+                                      : -1;
 }
 
 static int run(const void *settings) {

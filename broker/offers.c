@@ -50,6 +50,11 @@ void cv_offers_clear(struct cv_offers *offers, uint64_t index) {
   }
 }
 
+bool cv_offers_has(const struct cv_offers *offers, uint64_t index) {
+  const struct cv_offer *offer = find(offers, index / WORD);
+  return offer != NULL && (offer->bits >> index % WORD & 1) != 0;
+}
+
 uint64_t cv_offers_count(const struct cv_offers *offers) {
   uint64_t bits = 0;
   for (const struct cv_offer *offer = offers->all; offer != NULL; offer = offer->hh.next) {

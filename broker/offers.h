@@ -6,7 +6,7 @@
 #ifndef CV_BROKER_OFFERS_H
 #define CV_BROKER_OFFERS_H
 
-#include "broker/chunks.h"
+#include "broker/both/chunks.h"
 
 struct cv_offer; /* one word */
 
@@ -19,6 +19,7 @@ void cv_offers_fini(struct cv_offers *offers);
 /* CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_offers_set(struct cv_offers *offers, uint64_t index);
 void cv_offers_clear(struct cv_offers *offers, uint64_t index);
+bool cv_offers_has(const struct cv_offers *offers, uint64_t index);
 /* The number of bits set. */
 uint64_t cv_offers_count(const struct cv_offers *offers);
 

@@ -24,7 +24,7 @@ static enum cv_err answer_error(struct cv_broker *broker, struct cv_broker_conn 
 
 /* Bounds the rate: each campaign costs the third-party a policy and both parties a commit, even if it is cancelled. */
 static enum cv_err check_rate(const struct cv_broker *broker, const struct cv_broker_conn *conn, struct cv_why *why) {
-  const struct cv_broker_limits *limits = &broker->config.limits;
+  const struct cv_gate_limits *limits = &broker->config.limits;
   uint32_t most = limits->kept > 0 && limits->kept < limits->submits ? limits->kept : limits->submits;
   uint32_t recent = most == 0 ? 0 : cv_ended_recent(broker, conn->identity.name);
   return most == 0 || recent < most
@@ -41,6 +41,10 @@ static enum cv_err check_submit(const struct cv_broker *broker, const struct cv_
   CV_TRY(check_rate(broker, conn, why));
   CV_TRY(cv_gate_spec(&submit->spec, &broker->config.limits, why));
   CV_TRY(cv_gold_check(&submit->gold, &submit->spec, why));
+  if (submit->spec.brokers == 2 && submit->gold.items > 0) {
+    return cv_fail(why, CV_ERR_DENIED,
+                   "gold items with two brokers; expected none: no broker can read an answer to compare it");
+  }
   if (open >= broker->config.limits.campaigns) {
     return cv_fail(why, CV_ERR_DENIED, "%u campaigns of this requester are open; expected fewer than %u", open,
                    broker->config.limits.campaigns);

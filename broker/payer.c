@@ -3,6 +3,7 @@
 
 #include "broker/campaign.h"
 #include "broker/state.h"
+#include "broker/two.h"
 
 uint64_t cv_broker_campaign_payer_bit(const struct cv_broker_campaign *campaign, uint64_t worker, uint32_t slot) {
   return worker * campaign->spec.tokens_per_worker + slot;
@@ -19,13 +20,18 @@ static bool has_given(struct cv_broker_campaign *campaign, uint64_t worker) {
   return cv_chunks_count(&campaign->payers, cv_broker_campaign_payer_bit(campaign, worker, 0), slots) > 0;
 }
 
-bool cv_broker_campaign_can_pay(struct cv_broker *broker, struct cv_broker_campaign *campaign, uint64_t worker,
-                                uint32_t shown) {
+enum cv_pays cv_broker_campaign_can_pay(struct cv_broker *broker, struct cv_broker_campaign *campaign, uint64_t worker,
+                                        uint32_t shown) {
   uint64_t spent = cv_accounts_spent(&broker->accounts, worker), most = broker->config.limits.worker_epsilon_micro;
   if (cv_privacy_is_unprotected(&campaign->privacy)) { /* the first token takes all that is left */
-    return spent < most || has_given(campaign, worker);
+    return spent < most || has_given(campaign, worker) ? CV_PAYS : CV_PAYS_NEVER;
   }
-  return cv_ledger_add(spent, cv_broker_campaign_charge(campaign, shown)) <= most;
+  spent = cv_ledger_add(spent, cv_broker_campaign_charge(campaign, shown));
+  if (spent > most || cv_two_is_spent(campaign, worker)) {
+    return CV_PAYS_NEVER;
+  }
+  /* Tokens that wait for a co-broker are not charged yet, and may all count, or not. */
+  return cv_ledger_add(spent, cv_two_waiting_micro(broker, worker)) <= most ? CV_PAYS : CV_PAYS_LATER;
 }
 
 bool cv_broker_campaign_has_room(struct cv_broker *broker, struct cv_broker_campaign *campaign,

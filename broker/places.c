@@ -5,6 +5,7 @@
 
 #include "broker/campaign.h"
 #include "broker/dirty.h"
+#include "broker/two.h"
 #include "common/base/array.h"
 
 uint64_t cv_place_bit(const struct cv_arm *arm, uint32_t position) {
@@ -113,9 +114,10 @@ bool cv_arm_take_place(struct cv_broker_campaign *campaign, uint32_t index, uint
       position = arm->next++;
     }
     campaign->free_places--;
-    /* Already filled: the first worker's token came after the place was offered again, or before a
-     * restart, which forgets leases. */
-    if (!cv_chunks_bit(&campaign->places, cv_place_bit(arm, position))) {
+    /* Already filled, or held by a token that waits: the first worker's token came after the place was offered again,
+     * or before a restart, which forgets leases. */
+    uint64_t place = cv_place_bit(arm, position);
+    if (!cv_chunks_bit(&campaign->places, place) && !cv_two_leave_place(campaign, place)) {
       *ret_position = position;
       return true;
     }

@@ -1,124 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/repair.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
+#include <stdlib.h>
 
-/* The database and the core of a repair. */
+#include "broker/recover.h"
+#include "broker/store.h"
+
 struct bench {
   struct cv_broker_store *store;
   struct cv_broker *core;
 };
 
-static void clear(struct bench *bench) {
+static void bench_free(void *data) {
+  struct bench *bench = data;
   cv_broker_free(bench->core);
   cv_broker_store_close(bench->store);
-  *bench = (struct bench){0};
+  free(bench);
 }
 
-static enum cv_err load(const struct cv_repair *repair, struct bench *bench, struct cv_why *why) {
-  struct cv_broker_store_files files = repair->files;
+static enum cv_err load(const struct cv_repair *repair, void **ret, struct cv_why *why) {
+  struct cv_store_files files = repair->files;
+  struct bench *bench = calloc(1, sizeof(*bench));
+  if (bench == NULL) {
+    return cv_fail(why, CV_ERR_NOMEM, "out of memory");
+  }
   files.repair = true;
   enum cv_err err = cv_broker_store_open(&files, repair->ring, &bench->store, why);
-  if (err == CV_OK) {
-    err = cv_broker_new(repair->config, &bench->core);
+  if (err == CV_OK && cv_broker_new(repair->config, &bench->core) != CV_OK) {
+    err = cv_fail(why, CV_ERR_NOMEM, "out of memory");
   }
   if (err == CV_OK) {
     err = cv_broker_store_load(bench->store, bench->core, 0, repair->wall_ms, why);
   }
   if (err != CV_OK) {
-    clear(bench);
+    bench_free(bench);
+    return err;
   }
-  return err;
-}
-
-static bool is_unreadable(enum cv_err err) {
-  return err == CV_ERR_DAMAGED || err == CV_ERR_INVALID || err == CV_ERR_VERSION;
-}
-
-/* Renames the database and its log to a name that is free. */
-static enum cv_err put_aside(const char *database, char *to, size_t size, struct cv_why *why) {
-  static const char *const parts[] = {"-wal", "-shm", "-journal"};
-  struct stat info;
-  unsigned n = 1;
-  do {
-    (void)snprintf(to, size, "%s.damaged-%u", database, n++);
-  } while (stat(to, &info) == 0);
-  /* The log first: if the second step fails, a database without its log is unreadable again; a new database with an old
-   * log would be damaged. */
-  for (size_t i = 0; i < CV_COUNT(parts); i++) {
-    char from[4300], aside[4300];
-    (void)snprintf(from, sizeof(from), "%s%s", database, parts[i]);
-    (void)snprintf(aside, sizeof(aside), "%s%s", to, parts[i]);
-    if (rename(from, aside) != 0 && errno != ENOENT) {
-      return cv_fail(why, CV_ERR_IO, "%s: cannot rename it to put it aside: %s", from, strerror(errno));
-    }
-  }
-  if (rename(database, to) != 0) {
-    return cv_fail(why, CV_ERR_IO, "%s: cannot rename it to put it aside: %s", database, strerror(errno));
-  }
+  *ret = bench;
   return CV_OK;
 }
 
-/* Puts an unreadable anchor aside, as if there were none; requires --lost. */
-static enum cv_err check_anchor(const struct cv_repair *repair, struct cv_why *why) {
-  const char *anchor = repair->files.anchor;
-  struct cv_anchor_mark mark;
-  bool exists;
-  char to[4200];
-  enum cv_err err = repair->files.vfs != NULL ? CV_OK : cv_anchor_peek(anchor, &exists, &mark, why);
-  if (err != CV_ERR_DAMAGED) {
-    return err;
-  }
-  if (!repair->lost) {
-    struct cv_why reason = *why;
-    return cv_fail(why, err, "%.300s; restore the anchor as it was, or accept its loss with --lost", reason.text);
-  }
-  (void)snprintf(to, sizeof(to), "%s.damaged", anchor);
-  return rename(anchor, to) == 0
-             ? CV_OK
-             : cv_fail(why, CV_ERR_IO, "%s: cannot rename it to put it aside: %s", anchor, strerror(errno));
+static void marks(const void *data, struct cv_store_marks *ret) {
+  cv_broker_store_marks(((const struct bench *)data)->store, ret);
 }
 
-/* Whether enough is known to charge; what is unknown must be accepted with --lost. */
-static enum cv_err check_known(const struct cv_repair *repair, const struct cv_broker_marks *marks,
-                               struct cv_why *why) {
-  const char *database = repair->files.database, *anchor = repair->files.anchor;
-  if (marks->is_anchored ? marks->is_same : repair->lost && (repair->claims > 0 || marks->database.commit > 0)) {
-    return CV_OK;
-  }
-  if (!marks->is_anchored) {
-    return repair->lost ? cv_fail(why, CV_ERR_DAMAGED,
-                                  "%s is new, %s is missing, and there is no third-party's record: the spending is "
-                                  "unknown; expected "
-                                  "--recover-thirdparty, or a new broker under another name",
-                                  database, anchor)
-                        : cv_fail(why, CV_ERR_DAMAGED,
-                                  "missing anchor %s, so the last commit of %s is unknown; restore it, or accept its "
-                                  "loss with --lost",
-                                  anchor, database);
-  }
-  return repair->lost
-             ? CV_OK
-             : cv_fail(why, CV_ERR_DAMAGED,
-                       "%s is of another database or history than %s; restore the right anchor, or accept with "
-                       "--lost that all it promised is charged to every worker",
-                       anchor, database);
+static const struct cv_recovery *recovered(const void *data) {
+  return cv_broker_recovered(((const struct bench *)data)->core);
 }
 
-/* Whether an earlier run stored this recovery and stopped before it wrote the anchor. */
-static bool is_done(const struct cv_broker *core, const struct cv_broker_marks *marks) {
-  const struct cv_recovery *last = cv_broker_recovered(core);
-  return last != NULL && marks->is_anchored && last->anchored == marks->anchor.commit &&
-         memcmp(last->database, marks->anchor.database, sizeof(last->database)) == 0 &&
-         marks->database.commit > last->anchored;
+static enum cv_err recover(void *data, const struct cv_recover_facts *facts, struct cv_repaired *ret,
+                           struct cv_why *why) {
+  struct bench *bench = data;
+  /* Claims about ended campaigns need their rows, which a start does not read. */
+  for (size_t i = 0; i < facts->claims; i++) {
+    if (cv_broker_recover_needs(bench->core, facts, &facts->claim[i])) {
+      CV_TRY(cv_broker_store_fetch(bench->store, bench->core, (uint32_t)facts->claim[i].campaign, why));
+    }
+  }
+  ret->changed = cv_broker_recover(bench->core, facts, &ret->recovery);
+  ret->floor_micro = cv_broker_floor_micro(bench->core);
+  return CV_OK;
 }
 
-/* Commits the recovery, which also writes the anchor. */
-static enum cv_err store_it(const struct cv_repair *repair, struct bench *bench, const struct cv_recovery *recovery,
-                            struct cv_why *why) {
+static enum cv_err commit(void *data, const struct cv_repair *repair, const struct cv_recovery *recovery,
+                          struct cv_why *why) {
+  struct bench *bench = data;
   struct cv_broker_batch batch = {0};
   bool has_batch;
   enum cv_err err = cv_broker_flush(bench->core, 0, repair->wall_ms, &batch, &has_batch);
@@ -137,61 +83,15 @@ static enum cv_err store_it(const struct cv_repair *repair, struct bench *bench,
   return err;
 }
 
-/* Recovers the loaded core, or only writes the anchor if an earlier run was interrupted or nothing was lost. */
-static enum cv_err mend(const struct cv_repair *repair, struct bench *bench, struct cv_repaired *ret,
-                        struct cv_why *why) {
-  struct cv_broker_marks marks;
-  cv_broker_store_marks(bench->store, &marks);
-  if (is_done(bench->core, &marks)) {
-    return cv_broker_store_anchor(bench->store, why);
-  }
-  /* Before anything changes: a recovery that knows too little would charge too little. */
-  CV_TRY(check_known(repair, &marks, why));
-  const struct cv_recover_facts facts = {.is_anchored = marks.is_anchored,
-                                         .is_same = marks.is_same,
-                                         .anchor = marks.anchor,
-                                         .commit = marks.database.commit,
-                                         .claim = repair->claim,
-                                         .claims = repair->claims,
-                                         .wall_ms = repair->wall_ms};
-  /* Claims about ended campaigns need their rows, which a start does not read. */
-  for (size_t i = 0; i < repair->claims; i++) {
-    if (cv_broker_recover_needs(bench->core, &facts, &repair->claim[i])) {
-      CV_TRY(cv_broker_store_fetch(bench->store, bench->core, (uint32_t)repair->claim[i].campaign, why));
-    }
-  }
-  ret->changed = cv_broker_recover(bench->core, &facts, &ret->recovery);
-  ret->floor_micro = cv_broker_floor_micro(bench->core);
-  return ret->changed ? store_it(repair, bench, &ret->recovery, why) : cv_broker_store_anchor(bench->store, why);
+static enum cv_err anchor(void *data, struct cv_why *why) {
+  return cv_broker_store_anchor(((struct bench *)data)->store, why);
 }
 
-enum cv_err cv_broker_repair(const struct cv_repair *repair, struct cv_repaired *ret, struct cv_why *why) {
-  struct cv_repaired repaired = {.changed = false};
-  struct bench bench = {0};
-  const char *database = repair->files.database;
-  bool exists = repair->files.vfs != NULL || cv_broker_store_exists(database);
-  if (!exists && !repair->lost) {
-    return cv_fail(why, CV_ERR_NOT_FOUND, "missing %s; restore a copy, however old, or accept its loss with --lost",
-                   database);
-  }
-  CV_TRY(check_anchor(repair, why));
-  enum cv_err err = load(repair, &bench, why);
-  /* Renamed, not deleted, and only if its loss was accepted: it may yet be read on another machine or with another
-   * key. */
-  if (is_unreadable(err) && repair->lost && exists) {
-    CV_TRY(put_aside(database, repaired.aside, sizeof(repaired.aside), why));
-    err = load(repair, &bench, why);
-  } else if (is_unreadable(err)) {
-    struct cv_why reason = *why;
-    return cv_fail(why, err, "%.300s; restore the key or a copy, however old, or accept its loss with --lost",
-                   reason.text);
-  }
-  if (err == CV_OK) {
-    err = mend(repair, &bench, &repaired, why);
-    clear(&bench);
-  }
-  if (err == CV_OK) {
-    *ret = repaired;
-  }
-  return err;
-}
+const struct cv_repair_party cv_broker_repair = {.records = "--recover-thirdparty or --recover-cobroker",
+                                                 .load = load,
+                                                 .free = bench_free,
+                                                 .marks = marks,
+                                                 .recovered = recovered,
+                                                 .recover = recover,
+                                                 .commit = commit,
+                                                 .anchor = anchor};

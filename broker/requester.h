@@ -37,7 +37,7 @@ struct cv_broker_requester {
   struct cv_request request[CV_REQUESTS_MAX]; /* in the order of arrival */
   uint32_t requests;
   uint32_t watching; /* campaign; 0 = none */
-  bool finish_told, progress_due, describe_due;
+  bool finish_told, progress_due, progress_stale, describe_due;
   bool standings_wanted;
   uint64_t standings_plan;               /* the standings that were sent last followed this plan; 0 = none were sent */
   uint64_t progress_ms, progress_tokens; /* time and token count of the last progress message */

@@ -16,6 +16,7 @@
 #include "broker/shown.h"
 #include "broker/state.h"
 #include "broker/talk.h"
+#include "broker/two.h"
 #include "common/base/party.h"
 
 static enum cv_err damaged_unless(bool good) {
@@ -62,12 +63,12 @@ enum cv_err cv_broker_restore_campaign(struct cv_broker *broker, uint32_t id, st
   struct cv_broker_campaign *campaign = NULL;
   struct cv_gold gold = {0};
   /* The operator's present limits apply to new campaigns, not to those already accepted. */
-  const struct cv_broker_limits none = {.epsilon_micro = UINT64_MAX,
-                                        .delta_pico = UINT64_MAX,
-                                        .arms = CV_ARMS_MAX,
-                                        .tokens = UINT64_MAX,
-                                        .trusted_thirdparty = true,
-                                        .unsafe_mechanisms = true};
+  const struct cv_gate_limits none = {.epsilon_micro = UINT64_MAX,
+                                      .delta_pico = UINT64_MAX,
+                                      .arms = CV_ARMS_MAX,
+                                      .tokens = UINT64_MAX,
+                                      .trusted_thirdparty = true,
+                                      .unsafe_mechanisms = true};
   err = damaged_unless((as_before || cv_read_u8(row) == CV_CHARGES_TODAY) &&
                        cv_gate_spec(&spec, &none, NULL) == CV_OK && cv_broker_campaign_find(broker, id) == NULL);
   if (err == CV_OK) {
@@ -103,6 +104,16 @@ static enum cv_err read_thirdparty(struct cv_reader *row, char ret[CV_NAME_BYTES
   return CV_OK;
 }
 
+/* The hash of the verify key of a campaign with two brokers. */
+static enum cv_err read_key_hash(struct cv_reader *row, struct cv_broker_two *two) {
+  uint8_t is_known = cv_read_u8(row);
+  const uint8_t *hash = cv_read(row, sizeof(two->split.key.bytes));
+  CV_TRY(damaged_unless(hash != NULL && is_known <= 1));
+  two->is_known = is_known == 1;
+  memcpy(two->split.key.bytes, hash, sizeof(two->split.key.bytes));
+  return CV_OK;
+}
+
 enum cv_err cv_broker_restore_state(struct cv_broker *broker, uint32_t id, struct cv_reader *row) {
   struct cv_broker_campaign *campaign = cv_broker_campaign_find(broker, id);
   uint32_t phase = cv_read_u32(row);
@@ -119,6 +130,7 @@ enum cv_err cv_broker_restore_state(struct cv_broker *broker, uint32_t id, struc
     CV_TRY(cv_payroll_read(&campaign->payroll, &campaign->spec, row));
   }
   CV_TRY(read_thirdparty(row, campaign->thirdparty));
+  CV_TRY(campaign->two == NULL ? CV_OK : read_key_hash(row, campaign->two));
   CV_TRY(damaged_unless(cv_reader_done(row)));
   if (phase == CV_PHASE_STOPPING) {
     /* Both free the arms. The commit of the stop purged chunks and journal, so a row of either that is still found is
@@ -254,6 +266,9 @@ enum cv_err cv_broker_restore_chunk(struct cv_broker *broker, uint32_t id, enum 
     campaign->arm[number].written = commit;
     return damaged_unless(cv_reader_done(bytes));
   }
+  if (kind >= CV_CHUNK_TWO) {
+    return cv_two_restore(campaign, kind, number, bytes);
+  }
   uint64_t end;
   if (kind == CV_CHUNK_PLACES) {
     (void)cv_place_before(campaign, campaign->spec.arms, 0, &end);
@@ -299,6 +314,16 @@ static enum cv_err replay_place(struct cv_broker *broker, struct cv_broker_campa
   return CV_OK;
 }
 
+/* A slot that was used up for nothing. */
+static enum cv_err replay_spoiled(struct cv_broker *broker, struct cv_broker_campaign *campaign,
+                                  const struct cv_entry *entry) {
+  struct cv_chunk *payer;
+  CV_TRY(damaged_unless(entry->arm == campaign->spec.arms && entry->index == 0));
+  CV_TRY(cv_chunks_set(&campaign->payers, cv_broker_campaign_payer_bit(campaign, entry->worker, entry->slot), &payer));
+  cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PAYERS, payer);
+  return CV_OK;
+}
+
 /* Repeats what accepting the token did. Setting a bit twice is harmless; the charge is repeated only if the account's
  * chunk was stored before the entry. */
 static enum cv_err replay_entry(struct cv_broker *broker, struct cv_broker_campaign *campaign, uint64_t commit,
@@ -306,6 +331,9 @@ static enum cv_err replay_entry(struct cv_broker *broker, struct cv_broker_campa
   if (entry->slot >= campaign->spec.tokens_per_worker || entry->worker >= CV_WORKER_ID_END ||
       entry->shown > campaign->shown_most) {
     return CV_ERR_DAMAGED;
+  }
+  if (campaign->two != NULL && entry->arm >= campaign->spec.arms) {
+    return replay_spoiled(broker, campaign, entry);
   }
   struct cv_chunk *account, *payer;
   uint64_t payer_bit = cv_broker_campaign_payer_bit(campaign, entry->worker, entry->slot);
@@ -331,11 +359,13 @@ static enum cv_err replay_sums(struct cv_broker *broker, struct cv_broker_campai
     uint32_t filled = cv_read_u32(bytes);
     int64_t sum = (int64_t)cv_read_u64(bytes);
     CV_TRY(damaged_unless(!bytes->failed && index < campaign->spec.arms));
-    struct cv_arm *arm = &campaign->arm[index];
+    struct cv_arm *arm = &campaign->arm[index], read = {.sum = sum};
+    CV_TRY(cv_image_read_chain(campaign, &read, bytes));
     if (commit > arm->written) {
       CV_TRY(damaged_unless(filled <= arm->want));
       arm->filled = filled;
       arm->sum = sum;
+      arm->chain = read.chain;
       cv_dirty_arm(broker, campaign, index);
     }
   }
@@ -408,6 +438,15 @@ static enum cv_err check_arm(struct cv_broker_campaign *campaign, uint32_t index
   return damaged_unless(filled == arm->filled);
 }
 
+/* The releases, and with two brokers behind them the closings, which are releases without the other half. */
+static size_t rows_of(const struct cv_broker_campaign *campaign) {
+  return campaign->releases + (campaign->two == NULL ? 0 : campaign->two->closings);
+}
+
+static const struct cv_broker_release *row_at(const struct cv_broker_campaign *campaign, size_t i) {
+  return i < campaign->releases ? &campaign->release[i] : &campaign->two->closing[i - campaign->releases].row;
+}
+
 /* The arms' images agree with the releases, and every arm of the last plan is either open or released. */
 static enum cv_err check_history(struct cv_broker_campaign *campaign) {
   uint64_t releases = 0;
@@ -416,8 +455,8 @@ static enum cv_err check_history(struct cv_broker_campaign *campaign) {
   if (made == NULL) {
     return CV_ERR_NOMEM;
   }
-  for (size_t i = 0; i < campaign->releases; i++) {
-    const struct cv_broker_release *row = &campaign->release[i];
+  for (size_t i = 0; i < rows_of(campaign); i++) {
+    const struct cv_broker_release *row = row_at(campaign, i);
     agree = agree && row->tokens <= campaign->arm[row->arm].before && (row->nth == 0 || row->nth == ++made[row->arm]);
     if (row->wanted > 0) { /* nothing follows the arm's last release */
       struct cv_arm *arm = &campaign->arm[row->arm];
@@ -439,8 +478,8 @@ static enum cv_err check_history(struct cv_broker_campaign *campaign) {
 /* The spending in the arms' accounts covers the releases, and the account has room for each open epoch's release. */
 static enum cv_err check_ledger(const struct cv_broker_campaign *campaign) {
   const struct cv_ledger *ledger = &campaign->ledger;
-  for (size_t i = 0; i < campaign->releases; i++) {
-    const struct cv_broker_release *row = &campaign->release[i];
+  for (size_t i = 0; i < rows_of(campaign); i++) {
+    const struct cv_broker_release *row = row_at(campaign, i);
     const struct cv_ledger_arm *arm = &ledger->arm[row->arm];
     CV_TRY(damaged_unless(arm->spent_micro - arm->lost_micro >= cv_broker_campaign_cost(campaign, row->nth)));
   }
@@ -488,7 +527,10 @@ static enum cv_err settle(struct cv_broker *broker, struct cv_broker_campaign *c
   }
   /* One used slot per token: the payers' bits, the arms' counts and the answers to gold items come from different
    * rows. */
-  CV_TRY(damaged_unless(bits_set(&campaign->payers) == campaign->tokens + cv_broker_gold_answers(&campaign->gold)));
+  uint64_t spoiled = campaign->two == NULL ? 0 : campaign->two->spoiled;
+  CV_TRY(damaged_unless(bits_set(&campaign->payers) ==
+                        campaign->tokens + cv_broker_gold_answers(&campaign->gold) + spoiled));
+  CV_TRY(campaign->two == NULL ? CV_OK : cv_two_settle(broker, campaign));
   return check_history(campaign);
 }
 

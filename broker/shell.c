@@ -10,12 +10,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "broker/both/rotate.h"
 #include "broker/gauges.h"
-#include "broker/rotate.h"
 #include "common/base/clock.h"
+#include "common/base/fingerprint.h"
 #include "common/base/grid.h"
 #include "common/base/log.h"
 #include "common/daemon/daemon.h"
+#include "common/net/address.h"
 
 enum {
   TICK_MS = 50,
@@ -32,12 +34,17 @@ struct shell {
   struct cv_broker_store *store;
   struct cv_broker_batch batch; /* the batch being stored */
   struct cv_mac *mac;
+  struct cv_digest cobroker; /* the co-broker's key; zeros: none */
   uint64_t fetch_from_ms;    /* no campaign is read before this time */
   struct cv_key_name master; /* wraps the stored keys */
   struct cv_ring next;       /* is to take over from it; empty: none */
   /* Its line in the audit log is in the batch that is being stored; is on disk. */
   bool next_flushed, next_recorded;
 };
+
+static bool has_cobroker(const struct cv_broker_settings *settings) {
+  return settings->cobroker != NULL && settings->cobroker[0] != '\0';
+}
 
 /* ---- connections ---- */
 
@@ -71,6 +78,12 @@ static enum cv_err feed_rank(void *party, void *conn, const void *frame, uint64_
                              struct cv_why *why) {
   const struct shell *shell = party;
   return cv_broker_on_rank(shell->core, conn, frame, now_ms, why);
+}
+
+static enum cv_err feed_share(void *party, void *conn, const void *frame, uint64_t now_ms, uint64_t wall_ms,
+                              struct cv_why *why) {
+  const struct shell *shell = party;
+  return cv_broker_on_share(shell->core, conn, frame, now_ms, wall_ms, why);
 }
 
 /* Passes the core's next output to its connection. */
@@ -109,6 +122,11 @@ static size_t largest_rank(const void *party) {
   return CV_LARGE_FRAME_BYTES;
 }
 
+/* Verdicts, halves and positions: nothing grows with the arms. What is sent does. */
+static size_t largest_share(const void *party) {
+  return CV_FRAME_BYTES;
+}
+
 static const struct cv_lane_kind kinds[] = {
     {.roles = 1U << CV_ROLE_WORKER | 1U << CV_ROLE_GATEWAY, .wire = &CV_CROWD_WIRE, .feed = feed_crowd},
     {.roles = 1U << CV_ROLE_REQUESTER,
@@ -121,6 +139,11 @@ static const struct cv_lane_kind kinds[] = {
      .largest = largest_rank,
      .largest_out = CV_LARGE_FRAME_BYTES,
      .feed = feed_rank},
+    {.roles = 1U << CV_ROLE_COBROKER,
+     .wire = &CV_SHARE_WIRE,
+     .largest = largest_share,
+     .largest_out = CV_LARGE_FRAME_BYTES,
+     .feed = feed_share},
 };
 
 /* ---- events, batches and outputs ---- */
@@ -147,7 +170,7 @@ static void take_over(struct shell *shell) {
   struct cv_why why;
   struct cv_key_id id = cv_key_id(shell->next.item[0].key);
   struct cv_key_name before = shell->master;
-  enum cv_err err = cv_broker_store_rekey(shell->store, &shell->next, &why);
+  enum cv_err err = cv_vault_rekey(cv_broker_store_vault(shell->store), &shell->next, &why);
   forget_next(shell);
   if (err != CV_OK) {
     cv_daemon_fail(shell->daemon, "cannot wrap the keys anew", &why);
@@ -217,22 +240,43 @@ static bool is_drained(const void *party) {
   return cv_broker_is_drained(shell->core);
 }
 
+/* ---- certificates ---- */
+
+static void renewed(void *party, const struct cv_tls *own) {
+  const struct shell *shell = party;
+  const struct cv_digest *key = &cv_tls_identity(own)->key;
+  if (cv_broker_renew(shell->core, key)) {
+    cv_log(CV_LOG_WARN,
+           "our key is a new one, %s: open campaigns with two brokers have ended, and co-broker and workers refuse us "
+           "until their settings have it",
+           cv_fingerprint_of(key).text);
+  }
+}
+
 /* ---- admin endpoint ---- */
 
 static enum cv_err health(void *party, struct cv_why *why) {
   const struct shell *shell = party;
   struct cv_broker_figures figures;
   cv_broker_figures(shell->core, &figures);
-  return figures.thirdparty ? CV_OK : cv_fail(why, CV_ERR_STATE, "the third-party is not connected");
+  if (!figures.thirdparty) {
+    return cv_fail(why, CV_ERR_STATE, "the third-party is not connected");
+  }
+  return figures.cobroker || !has_cobroker(shell->settings)
+             ? CV_OK
+             : cv_fail(why, CV_ERR_STATE, "the co-broker is not connected");
 }
 
 static void status(void *party, char *text, size_t size) {
   const struct shell *shell = party;
   struct cv_broker_figures f;
   cv_broker_figures(shell->core, &f);
-  (void)snprintf(text, size, "campaigns open: %u; connections of workers: %u, of requesters: %u; third-party %s",
+  (void)snprintf(text, size, "campaigns open: %u; connections of workers: %u, of requesters: %u; third-party %s%s",
                  f.opening + f.running + f.stopping, f.conns[CV_ROLE_WORKER] + f.conns[CV_ROLE_GATEWAY],
-                 f.conns[CV_ROLE_REQUESTER], f.thirdparty ? "connected" : "not connected");
+                 f.conns[CV_ROLE_REQUESTER], f.thirdparty ? "connected" : "not connected",
+                 !has_cobroker(shell->settings) ? ""
+                 : f.cobroker                   ? "; co-broker connected"
+                                                : "; co-broker not connected");
 }
 
 static void metrics(void *party, const struct cv_refusals *network, struct cv_buf *out) {
@@ -266,7 +310,7 @@ static enum cv_err rewrap(void *party, struct cv_admin_line *ret, struct cv_why 
   struct cv_key_id id = cv_key_id(ring.item[0].key);
   struct cv_key_name next = cv_key_name(&id);
   struct cv_event_fact facts[2];
-  const struct cv_event event = cv_broker_seal_event(&shell->master, &next, facts);
+  const struct cv_event event = cv_rotate_event(&shell->master, &next, facts);
   cv_daemon_audit(shell->daemon, &event);
   shell->next_recorded = shell->settings->daemon.audit == NULL;
   (void)snprintf(ret->text, sizeof(ret->text), "%s", next.text);
@@ -301,22 +345,23 @@ static uint64_t micro(double epsilon) {
   return (uint64_t)llround(epsilon * (double)CV_MICRO);
 }
 
-struct cv_broker_limits cv_broker_settings_limits(const struct cv_broker_settings *settings) {
-  return (struct cv_broker_limits){.epsilon_micro = micro(settings->limit_epsilon),
-                                   .delta_pico = (uint64_t)llround(settings->limit_delta * (double)CV_PICO),
-                                   .worker_epsilon_micro = micro(settings->limit_worker_epsilon),
-                                   .release_tokens = (uint32_t)settings->limit_release_tokens,
-                                   .arms = (uint32_t)settings->limit_arms,
-                                   .campaigns = (uint32_t)settings->limit_campaigns,
-                                   .submits = (uint32_t)settings->limit_submits,
-                                   .kept = (uint32_t)settings->limit_kept,
-                                   .retention_ms = settings->limit_retention_ms,
-                                   .tokens = settings->limit_tokens,
-                                   .chunks = (uint32_t)settings->limit_chunks,
-                                   .lease_ms = (uint32_t)settings->lease_ms,
-                                   .queue = (uint32_t)settings->limit_queue,
-                                   .trusted_thirdparty = settings->trusted_thirdparty,
-                                   .unsafe_mechanisms = settings->unsafe_mechanisms};
+struct cv_gate_limits cv_broker_settings_limits(const struct cv_broker_settings *settings) {
+  return (struct cv_gate_limits){.epsilon_micro = micro(settings->limit_epsilon),
+                                 .delta_pico = (uint64_t)llround(settings->limit_delta * (double)CV_PICO),
+                                 .worker_epsilon_micro = micro(settings->limit_worker_epsilon),
+                                 .release_tokens = (uint32_t)settings->limit_release_tokens,
+                                 .arms = (uint32_t)settings->limit_arms,
+                                 .campaigns = (uint32_t)settings->limit_campaigns,
+                                 .submits = (uint32_t)settings->limit_submits,
+                                 .kept = (uint32_t)settings->limit_kept,
+                                 .retention_ms = settings->limit_retention_ms,
+                                 .tokens = settings->limit_tokens,
+                                 .chunks = (uint32_t)settings->limit_chunks,
+                                 .lease_ms = (uint32_t)settings->lease_ms,
+                                 .queue = (uint32_t)settings->limit_queue,
+                                 .trusted_thirdparty = settings->trusted_thirdparty,
+                                 .alone = !has_cobroker(settings),
+                                 .unsafe_mechanisms = settings->unsafe_mechanisms};
 }
 
 static enum cv_err open_core(struct shell *shell, struct cv_why *why) {
@@ -334,6 +379,8 @@ static enum cv_err open_core(struct shell *shell, struct cv_why *why) {
       .audit_data = shell->daemon,
   };
   (void)snprintf(config.name, sizeof(config.name), "%s", cv_daemon_identity(shell->daemon)->name);
+  config.duo = (struct cv_duo){.broker = cv_daemon_identity(shell->daemon)->key, .cobroker = shell->cobroker};
+  memcpy(config.database, cv_broker_store_id(shell->store), sizeof(config.database));
   return cv_broker_new(&config, &shell->core);
 }
 
@@ -364,7 +411,7 @@ static enum cv_err keep_apart(const struct cv_broker_settings *settings, struct 
 static enum cv_err open_store(struct shell *shell, const char *database, struct cv_why *why) {
   struct cv_ring ring;
   CV_TRY(open_ring(shell, database, &ring, why));
-  const struct cv_broker_store_files files = {.database = database, .anchor = shell->settings->anchor};
+  const struct cv_store_files files = {.database = database, .anchor = shell->settings->anchor};
   enum cv_err err = cv_broker_store_open(&files, &ring, &shell->store, why);
   struct cv_key_id master = cv_key_id(ring.item[0].key);
   shell->master = cv_key_name(&master);
@@ -434,6 +481,7 @@ static const struct cv_daemon_ops ops = {
     .tick = tick,
     .drain = drain,
     .is_drained = is_drained,
+    .renewed = renewed,
     .status = status,
     .database = database,
     .health = health,
@@ -443,8 +491,33 @@ static const struct cv_daemon_ops ops = {
     .page = &page_ops,
 };
 
+enum cv_err cv_broker_settings_cobroker(const struct cv_broker_settings *settings, struct cv_digest *ret,
+                                        struct cv_why *why) {
+  const char *key = settings->cobroker_key;
+  struct cv_address address;
+  struct cv_why reason;
+  if (!has_cobroker(settings)) {
+    return key == NULL || key[0] == '\0'
+               ? CV_OK
+               : cv_fail(why, CV_ERR_INVALID, "cobroker_key without cobroker; expected both or neither");
+  }
+  if (cv_address_parse(settings->cobroker, &address, &reason) != CV_OK) {
+    return cv_fail(why, CV_ERR_INVALID, "cobroker: %.300s", reason.text);
+  }
+  return key != NULL && strlen(key) == CV_FINGERPRINT_DIGITS && cv_fingerprint_read(key, ret)
+             ? CV_OK
+             : cv_fail(why, CV_ERR_INVALID,
+                       "cobroker_key: \"%.80s\"; expected the 64 hexadecimal digits of the co-broker's fingerprint",
+                       key != NULL ? key : "");
+}
+
 int cv_broker_run(const struct cv_broker_settings *settings) {
   struct shell shell = {.settings = settings};
+  struct cv_why why;
+  if (cv_broker_settings_cobroker(settings, &shell.cobroker, &why) != CV_OK) {
+    cv_log(CV_LOG_ERROR, "%s", why.text);
+    return 2;
+  }
   struct cv_daemon_config config = {
       .program = "crowdveil-broker",
       .ops = &ops,
@@ -456,9 +529,12 @@ int cv_broker_run(const struct cv_broker_settings *settings) {
       .roles = 1U << CV_ROLE_BROKER,
       .listen = settings->listen,
       .from = {.roles = CLIENTS},
-      .dial = settings->thirdparty,
-      .to = {.roles = 1U << CV_ROLE_THIRDPARTY, .names = settings->thirdparty_name},
-      .dialled = "third-party",
+      .dial = {{.address = settings->thirdparty,
+                .to = {.roles = 1U << CV_ROLE_THIRDPARTY, .names = settings->thirdparty_name},
+                .called = "third-party"},
+               {.address = has_cobroker(settings) ? settings->cobroker : NULL,
+                .to = {.roles = 1U << CV_ROLE_COBROKER, .key = &shell.cobroker},
+                .called = "co-broker"}},
       .limits = CV_NET_DEFAULTS,
       .tick_ms = TICK_MS,
       .pace_ms = PACE_MS,

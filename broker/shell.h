@@ -13,6 +13,7 @@
 struct cv_broker_settings {
   struct cv_daemon_settings daemon;
   char *listen, *thirdparty, *thirdparty_name, *state, *anchor, *seal_key;
+  char *cobroker, *cobroker_key; /* "": no campaigns with two brokers */
   double limit_epsilon, limit_delta, limit_worker_epsilon;
   uint64_t limit_release_tokens, limit_arms, limit_campaigns, limit_tokens, limit_chunks, limit_queue, lease_ms;
   uint64_t limit_submits, limit_kept, limit_retention_ms;
@@ -22,12 +23,16 @@ struct cv_broker_settings {
   uint64_t noise_seed;
   /* modes that do not run the daemon */
   bool examine, recover, lost;
-  int seal; /* enum cv_broker_seal */
-  char *recover_thirdparty;
+  int seal; /* enum cv_rotate_mode */
+  char *recover_thirdparty, *recover_cobroker;
 };
 
 /* The operator's limits in the core's form. */
-struct cv_broker_limits cv_broker_settings_limits(const struct cv_broker_settings *settings);
+struct cv_gate_limits cv_broker_settings_limits(const struct cv_broker_settings *settings);
+/* The co-broker's fingerprint: `cobroker` and `cobroker_key`, both or neither. CV_ERR_INVALID; *ret is untouched
+ * without a co-broker. */
+CV_MUST_USE enum cv_err cv_broker_settings_cobroker(const struct cv_broker_settings *settings, struct cv_digest *ret,
+                                                    struct cv_why *why);
 /* Runs the daemon until SIGTERM or SIGINT has drained it, or storage has failed. Returns the exit status. */
 CV_MUST_USE int cv_broker_run(const struct cv_broker_settings *settings);
 

@@ -62,7 +62,7 @@ const uint64_t *cv_shown_by(const struct cv_broker_campaign *campaign, const str
 void cv_shown_add(struct cv_broker_campaign *campaign, const uint32_t *list, uint32_t n, const int64_t *value) {
   for (uint32_t i = 0; i < n; i++) {
     struct cv_arm *arm = &campaign->arm[list[i]];
-    arm->sum += value[i];
+    arm->sum = cv_broker_campaign_add(campaign, arm->sum, value[i]);
     arm->seen++;
     arm->touched = true;
     cv_broker_campaign_list(campaign, list[i]);

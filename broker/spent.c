@@ -9,6 +9,7 @@
 #include "broker/places.h"
 #include "broker/state.h"
 #include "broker/talk.h"
+#include "broker/two.h"
 #include "broker/workers.h"
 
 /* ---- what connections say ---- */
@@ -110,8 +111,9 @@ static bool must_stop(const struct cv_broker_campaign *campaign) {
 
 static bool is_over(const struct cv_broker *broker, struct cv_broker_campaign *campaign, uint32_t index) {
   const struct cv_arm *arm = &campaign->arm[index];
-  return arm->plan != 0 && arm->said_ms != 0 && broker->now_ms >= arm->said_ms + CV_SPENT_WAIT_MS &&
-         !may_anybody_give(broker, campaign, index);
+  /* A token that waits for the co-broker may be in its sum already. */
+  return arm->plan != 0 && arm->said_ms != 0 && !cv_two_holds_arm(campaign, index) &&
+         broker->now_ms >= arm->said_ms + CV_SPENT_WAIT_MS && !may_anybody_give(broker, campaign, index);
 }
 
 void cv_broker_spent_check(struct cv_broker *broker, struct cv_broker_campaign *campaign) {

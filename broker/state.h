@@ -9,10 +9,10 @@
 
 #include "broker/archive.h"
 #include "broker/batch.h"
+#include "broker/both/ledger.h"
+#include "broker/both/recovery.h"
 #include "broker/config.h"
 #include "broker/figures.h"
-#include "broker/ledger.h"
-#include "broker/recovery.h"
 
 struct cv_broker {
   struct cv_broker_config config;
@@ -40,6 +40,8 @@ struct cv_broker {
   struct cv_broker_conn *conns; /* list, newest first */
   uint32_t crowd_conns, order_conns;
   struct cv_broker_conn *rank;       /* the third-party, if connected */
+  struct cv_broker_conn *cobroker;   /* the co-broker, if connected */
+  bool overs_due;                    /* the co-broker may have to be told of ended campaigns */
   struct cv_broker_conn *cursor;     /* next connection of cv_broker_next_out */
   struct cv_broker_conn *fair;       /* first connection of the last turn of assignments */
   struct cv_broker_outbox *last_out; /* returned by cv_broker_next_out, emptied at the next call */

@@ -5,8 +5,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "broker/both/ids.h"
+#include "broker/both/meta.h"
 #include "broker/fetch.h"
-#include "broker/ids.h"
 #include "broker/proof.h"
 #include "broker/recover.h"
 #include "broker/restore.h"
@@ -14,11 +15,11 @@
 
 /* No table changes: chunks and journal rows say where places are in another way, which earlier versions cannot read. */
 #define CV_ROUNDS_STEP "SELECT 1;"
+/* The same for chunks of campaigns with two brokers (two.h), and rows with their terms. */
+#define CV_TWO_STEP "SELECT 1;"
 
 static const char *const schema_steps[] = {
-    "CREATE TABLE meta (id INTEGER PRIMARY KEY CHECK (id = 1), database_id BLOB NOT NULL,"
-    "  last_commit INTEGER NOT NULL, last_hash BLOB NOT NULL, campaigns INTEGER NOT NULL, releases INTEGER NOT NULL,"
-    "  tokens INTEGER NOT NULL, promised_micro INTEGER NOT NULL);"
+    CV_META_TABLE
     "CREATE TABLE campaign (id INTEGER PRIMARY KEY, image BLOB NOT NULL, state BLOB, standings BLOB);"
     "CREATE TABLE plan (campaign INTEGER NOT NULL, number INTEGER NOT NULL, image BLOB NOT NULL,"
     "  PRIMARY KEY (campaign, number)) WITHOUT ROWID;"
@@ -34,6 +35,7 @@ static const char *const schema_steps[] = {
     CV_BROKER_PROOF_STEP,
     CV_VAULT_STEP,
     CV_ROUNDS_STEP,
+    CV_TWO_STEP,
 };
 /* Versions of the schema: the first with codes of the rows, with records of ended campaigns, with keys. */
 enum { WITH_CODES = 2, WITH_RECORDS = 2, WITH_KEYS = 3 };
@@ -51,13 +53,17 @@ struct cv_broker_store {
   struct cv_anchor *anchor;
   /* The database's own mark after its last commit; then both marks as found when the store was opened. */
   struct cv_anchor_mark mark;
-  struct cv_broker_marks found;
+  struct cv_store_marks found;
   struct cv_vault *vault;
   struct cv_buf scratch;
 };
 
 struct cv_db *cv_broker_store_database(const struct cv_broker_store *store) {
   return store->db;
+}
+
+const uint8_t *cv_broker_store_id(const struct cv_broker_store *store) {
+  return store->mark.database;
 }
 
 bool cv_broker_store_exists(const char *database) {
@@ -115,17 +121,6 @@ static enum cv_err unseal(struct cv_broker_store *store, uint32_t campaign, uint
 
 /* ---- opening ---- */
 
-/* A new database starts again at campaign 1. Every sealed value and wrapped key is bound to this random id, which keeps
- * the values of two databases apart. */
-static void make_identity(struct cv_broker_store *store) {
-  struct cv_drbg drbg;
-  cv_drbg_init(&drbg);
-  for (size_t i = 0; i < CV_DATABASE_ID_BYTES; i++) {
-    store->mark.database[i] = (uint8_t)cv_rng_u64(&drbg.rng);
-  }
-  cv_drbg_fini(&drbg);
-}
-
 /* Ends a transaction: commits if `err` is CV_OK. */
 static enum cv_err end(struct cv_broker_store *store, enum cv_err err, struct cv_why *why) {
   err = err == CV_OK ? cv_db_commit(store->db, why) : err;
@@ -135,46 +130,23 @@ static enum cv_err end(struct cv_broker_store *store, enum cv_err err, struct cv
   return err;
 }
 
-static enum cv_err insert_identity(struct cv_broker_store *store, struct cv_why *why) {
-  sqlite3_stmt *stmt;
-  CV_TRY(cv_db_prepare(store->db, "INSERT INTO meta VALUES (1, ?, 0, ?, 0, 0, 0, 0)", &stmt, why));
-  (void)sqlite3_bind_blob(stmt, 1, store->mark.database, CV_DATABASE_ID_BYTES, SQLITE_STATIC);
-  (void)sqlite3_bind_blob(stmt, 2, store->mark.hash.bytes, CV_DIGEST_BYTES, SQLITE_STATIC);
-  return cv_db_run(store->db, stmt, why);
-}
-
 /* A new database's identity and keys. The codes of these rows come after: a start that stops in between leaves rows
  * without codes and no anchor, and the next one adds the codes. */
 static enum cv_err write_new(struct cv_broker_store *store, struct cv_why *why) {
-  make_identity(store);
+  CV_TRY(cv_meta_new("broker", &store->mark, why)); /* it starts again at campaign 1 */
   CV_TRY(cv_vault_open(store->vault, store->db, store->mark.database, 0, why));
   CV_TRY(cv_db_begin(store->db, why));
-  enum cv_err err = insert_identity(store, why);
+  enum cv_err err = cv_meta_insert(store->db, &store->mark, why);
   err = err == CV_OK ? cv_vault_begin(store->vault, why) : err;
   return end(store, err, why);
-}
-
-/* Keys that an earlier version derived are stored; keys under another master key are wrapped anew. */
-static enum cv_err keep_keys(struct cv_broker_store *store, struct cv_why *why) {
-  bool is_empty = cv_vault_is_empty(store->vault);
-  struct cv_vault_count count = {.keys = 0};
-  CV_TRY(cv_vault_count(store->vault, &count, why));
-  if (!is_empty && count.current == count.keys) {
-    return CV_OK;
-  }
-  CV_TRY(cv_db_begin(store->db, why));
-  enum cv_err err = is_empty ? cv_vault_adopt(store->vault, why) : cv_vault_rewrap(store->vault, why);
-  CV_TRY(end(store, err, why));
-  /* The old wrapped keys are in the log and may be in pages that are not yet overwritten. */
-  return cv_db_exec(store->db, "PRAGMA wal_checkpoint(TRUNCATE)", why);
 }
 
 /*
  * Checks every row against its code. Rows without codes are accepted only if the database never had any: the anchor,
  * which is outside the state folder, records that it has codes, so they cannot be removed.
  */
-static enum cv_err prove(struct cv_broker_store *store, const struct cv_broker_store_files *files, bool has_codes,
-                         bool found, struct cv_why *why) {
+static enum cv_err prove(struct cv_broker_store *store, const struct cv_store_files *files, bool has_codes, bool found,
+                         struct cv_why *why) {
   enum cv_proof proof = CV_PROOF_NONE;
   struct cv_key key;
   bool is_new = !cv_vault_is_empty(store->vault); /* databases of before have no stored keys */
@@ -188,7 +160,7 @@ static enum cv_err prove(struct cv_broker_store *store, const struct cv_broker_s
   }
   CV_TRY(err);
   store->mark.has_codes = proof != CV_PROOF_NONE;
-  return files->readonly ? CV_OK : keep_keys(store, why);
+  return files->readonly ? CV_OK : cv_vault_keep(store->vault, why);
 }
 
 /* Whether the key fits a database whose keys were derived from it: rows of version 0.1.0 have no codes that would tell,
@@ -212,55 +184,6 @@ static enum cv_err check_derived(struct cv_broker_store *store, struct cv_why *w
                         : cv_fail(why, err, "the broker's database: %s", cv_err_text(err));
 }
 
-/* Reads meta; *ret_found is false in a new database. */
-static enum cv_err read_identity(struct cv_broker_store *store, bool *ret_found, struct cv_why *why) {
-  sqlite3_stmt *stmt;
-  int row;
-  CV_TRY(cv_db_prepare(
-      store->db, "SELECT database_id, last_commit, last_hash, campaigns, releases, tokens, promised_micro FROM meta",
-      &stmt, why));
-  CV_TRY(cv_db_step(store->db, stmt, &row, why));
-  if (row != 0) {
-    if (sqlite3_column_bytes(stmt, 0) != CV_DATABASE_ID_BYTES || sqlite3_column_bytes(stmt, 2) != CV_DIGEST_BYTES) {
-      return cv_fail(why, CV_ERR_DAMAGED, "the broker's database is damaged: its identity has the wrong length");
-    }
-    memcpy(store->mark.database, sqlite3_column_blob(stmt, 0), CV_DATABASE_ID_BYTES);
-    store->mark.commit = (uint64_t)sqlite3_column_int64(stmt, 1);
-    memcpy(store->mark.hash.bytes, sqlite3_column_blob(stmt, 2), CV_DIGEST_BYTES);
-    store->mark.totals = (struct cv_totals){.campaigns = (uint64_t)sqlite3_column_int64(stmt, 3),
-                                            .releases = (uint64_t)sqlite3_column_int64(stmt, 4),
-                                            .tokens = (uint64_t)sqlite3_column_int64(stmt, 5),
-                                            .promised_micro = (uint64_t)sqlite3_column_int64(stmt, 6)};
-    (void)sqlite3_reset(stmt);
-  }
-  *ret_found = row != 0;
-  return CV_OK;
-}
-
-/* Whether the database is of the anchor's history and not older than the anchor. */
-static enum cv_err compare(const struct cv_anchor_mark *database, const struct cv_anchor_mark *anchor,
-                           const struct cv_broker_store_files *files, struct cv_why *why) {
-  unsigned long long have = database->commit;
-  unsigned long long want = anchor->commit;
-  if (memcmp(database->database, anchor->database, sizeof(anchor->database)) != 0) {
-    return cv_fail(why, CV_ERR_DAMAGED, "%s: anchor of another database; expected the anchor of %s", files->anchor,
-                   files->database);
-  }
-  /* An older database would draw noise again for releases that have already left. */
-  if (have < want) {
-    return cv_fail(why, CV_ERR_DAMAGED,
-                   "%s is at commit %llu, its anchor %s at %llu; expected the database not to be older than its anchor",
-                   files->database, have, files->anchor, want);
-  }
-  /* Two databases that went on from one copy reach the same number with different hashes. What the anchor's database
-   * has sent, this one does not know. */
-  if (have == want && memcmp(&database->hash, &anchor->hash, sizeof(anchor->hash)) != 0) {
-    return cv_fail(why, CV_ERR_DAMAGED, "%s: history at commit %llu differs from its anchor %s", files->database, have,
-                   files->anchor);
-  }
-  return CV_OK;
-}
-
 /* Opens the keys of a database that was found. */
 static enum cv_err open_keys(struct cv_broker_store *store, struct cv_why *why) {
   sqlite3_stmt *stmt;
@@ -273,19 +196,11 @@ static enum cv_err open_keys(struct cv_broker_store *store, struct cv_why *why) 
   return cv_vault_is_empty(store->vault) ? check_derived(store, why) : CV_OK;
 }
 
-/* A database ahead of its anchor is of the same history: the broker stopped between commit and anchor. */
-static enum cv_err open_for_repair(struct cv_broker_store *store, const struct cv_broker_store_files *files,
-                                   bool is_anchored, const struct cv_anchor_mark *anchor, bool found,
-                                   struct cv_why *why) {
+static enum cv_err open_for_repair(struct cv_broker_store *store, const struct cv_store_files *files, bool is_anchored,
+                                   const struct cv_anchor_mark *anchor, bool found, struct cv_why *why) {
   CV_TRY(found ? open_keys(store, why) : write_new(store, why));
   CV_TRY(prove(store, files, is_anchored && anchor->has_codes, found, why));
-  store->found = (struct cv_broker_marks){
-      .is_anchored = is_anchored, .anchor = *anchor, .database = store->mark, .is_same = is_anchored && found};
-  if (store->found.is_same) {
-    bool forked =
-        store->mark.commit == anchor->commit && memcmp(&store->mark.hash, &anchor->hash, sizeof(anchor->hash)) != 0;
-    store->found.is_same = memcmp(store->mark.database, anchor->database, sizeof(anchor->database)) == 0 && !forked;
-  }
+  store->found = cv_meta_marks(&store->mark, found, anchor, is_anchored);
   return CV_OK;
 }
 
@@ -298,7 +213,7 @@ static enum cv_err stand_in(struct cv_broker_store *store, struct cv_why *why) {
 }
 
 /* For examining: neither creates nor changes a file. */
-static enum cv_err open_readonly(struct cv_broker_store *store, const struct cv_broker_store_files *files,
+static enum cv_err open_readonly(struct cv_broker_store *store, const struct cv_store_files *files,
                                  struct cv_why *why) {
   struct cv_anchor_mark mark = {0};
   bool anchored = false, found = false;
@@ -308,33 +223,15 @@ static enum cv_err open_readonly(struct cv_broker_store *store, const struct cv_
   known.known = mark.has_codes ? WITH_CODES : 0;
   CV_TRY(cv_db_open_readonly(files->database, &known, &store->db, why));
   CV_TRY(stand_in(store, why));
-  CV_TRY(read_identity(store, &found, why));
+  CV_TRY(cv_meta_read(store->db, "broker", &store->mark, &found, why));
   if (!found) {
     return cv_fail(why, CV_ERR_DAMAGED, "%s is empty", files->database);
   }
   return open_for_repair(store, files, anchored, &mark, true, why);
 }
 
-/* Whether the database and its anchor are of one history, as far as both record it. */
-static enum cv_err check_anchored(struct cv_broker_store *store, const struct cv_broker_store_files *files,
-                                  bool is_anchored, const struct cv_anchor_mark *anchor, bool found,
-                                  struct cv_why *why) {
-  if (!found && is_anchored) {
-    return cv_fail(why, CV_ERR_DAMAGED, "%s is new but its anchor %s is at commit %llu", files->database, files->anchor,
-                   (unsigned long long)anchor->commit);
-  }
-  /* Commit 0 is allowed: the first start may have stopped after it made the database and before it wrote the anchor.
-   * Nothing has been sent by then. */
-  if (found && !is_anchored && store->mark.commit > 0) {
-    return cv_fail(why, CV_ERR_DAMAGED, "%s is at commit %llu but its anchor %s is missing", files->database,
-                   (unsigned long long)store->mark.commit, files->anchor);
-  }
-  return is_anchored ? compare(&store->mark, anchor, files, why) : CV_OK;
-}
-
 /* For running and for repair: opens or creates both files. */
-static enum cv_err open_both(struct cv_broker_store *store, const struct cv_broker_store_files *files,
-                             struct cv_why *why) {
+static enum cv_err open_both(struct cv_broker_store *store, const struct cv_store_files *files, struct cv_why *why) {
   struct cv_anchor_mark mark = {0};
   bool anchored = false, found = false;
   /* The anchor is peeked at first, because its mark decides which schema is acceptable; only then is it created. */
@@ -342,13 +239,14 @@ static enum cv_err open_both(struct cv_broker_store *store, const struct cv_brok
   struct cv_db_schema known = schema;
   known.known = mark.has_codes ? WITH_CODES : 0;
   CV_TRY(cv_db_open(files->database, files->vfs, &known, &store->db, why));
-  CV_TRY(read_identity(store, &found, why));
+  CV_TRY(cv_meta_read(store->db, "broker", &store->mark, &found, why));
   CV_TRY(cv_anchor_open(files->anchor, &store->anchor, &anchored, &mark, why));
   if (files->repair) {
     return open_for_repair(store, files, anchored, &mark, found, why);
   }
   /* First the order of commits, then the codes: an older copy gets the error that names both commits. */
-  CV_TRY(check_anchored(store, files, anchored, &mark, found, why));
+  const struct cv_store_marks marks = cv_meta_marks(&store->mark, found, &mark, anchored);
+  CV_TRY(cv_meta_check(&marks, found, files, why));
   CV_TRY(found ? open_keys(store, why) : write_new(store, why));
   CV_TRY(prove(store, files, mark.has_codes, found, why));
   /* A crash between commit and anchor leaves the anchor one commit behind. It catches up here, before this run sends
@@ -356,7 +254,7 @@ static enum cv_err open_both(struct cv_broker_store *store, const struct cv_brok
   return cv_anchor_write(store->anchor, &store->mark, why);
 }
 
-enum cv_err cv_broker_store_open(const struct cv_broker_store_files *files, const struct cv_ring *ring,
+enum cv_err cv_broker_store_open(const struct cv_store_files *files, const struct cv_ring *ring,
                                  struct cv_broker_store **ret, struct cv_why *why) {
   struct cv_broker_store *store = calloc(1, sizeof(*store));
   if (store == NULL) {
@@ -379,16 +277,8 @@ enum cv_err cv_broker_store_tickets(struct cv_broker_store *store, struct cv_key
   return cv_vault_key(store->vault, 0, CV_VAULT_TICKETS, ret, why);
 }
 
-enum cv_err cv_broker_store_rekey(struct cv_broker_store *store, const struct cv_ring *ring, struct cv_why *why) {
-  CV_TRY(cv_vault_trust(store->vault, ring, why));
-  CV_TRY(keep_keys(store, why));
-  cv_vault_distrust(store->vault);
-  return CV_OK;
-}
-
-enum cv_err cv_broker_store_keys(struct cv_broker_store *store, struct cv_broker_keys *ret, struct cv_why *why) {
-  ret->current = cv_vault_current(store->vault);
-  return cv_vault_count(store->vault, &ret->count, why);
+struct cv_vault *cv_broker_store_vault(struct cv_broker_store *store) {
+  return store->vault;
 }
 
 void cv_broker_store_close(struct cv_broker_store *store) {
@@ -548,18 +438,7 @@ static enum cv_err transact(struct cv_broker_store *store, const struct cv_broke
   for (size_t i = 0; i < batch->ops; i++) {
     CV_TRY(apply(store, batch, &batch->op[i], why));
   }
-  sqlite3_stmt *stmt;
-  CV_TRY(cv_db_prepare(store->db,
-                       "UPDATE meta SET last_commit = ?1, last_hash = ?2, campaigns = ?3, releases = ?4, tokens = ?5, "
-                       "promised_micro = ?6",
-                       &stmt, why));
-  (void)sqlite3_bind_int64(stmt, 1, (sqlite3_int64)mark->commit);
-  (void)sqlite3_bind_blob(stmt, 2, mark->hash.bytes, CV_DIGEST_BYTES, SQLITE_STATIC);
-  (void)sqlite3_bind_int64(stmt, 3, (sqlite3_int64)mark->totals.campaigns);
-  (void)sqlite3_bind_int64(stmt, 4, (sqlite3_int64)mark->totals.releases);
-  (void)sqlite3_bind_int64(stmt, 5, (sqlite3_int64)mark->totals.tokens);
-  (void)sqlite3_bind_int64(stmt, 6, (sqlite3_int64)mark->totals.promised_micro);
-  CV_TRY(cv_db_run(store->db, stmt, why));
+  CV_TRY(cv_meta_update(store->db, mark, why));
   return cv_db_commit(store->db, why);
 }
 
@@ -583,7 +462,7 @@ enum cv_err cv_broker_store_commit(struct cv_broker_store *store, const struct c
   return cv_anchor_write(store->anchor, &mark, why);
 }
 
-void cv_broker_store_marks(const struct cv_broker_store *store, struct cv_broker_marks *ret) {
+void cv_broker_store_marks(const struct cv_broker_store *store, struct cv_store_marks *ret) {
   *ret = store->found;
 }
 
@@ -706,7 +585,7 @@ enum cv_err cv_broker_store_serve(struct cv_broker_store *store, struct cv_broke
 static enum cv_err load_campaigns(struct cv_broker_store *store, struct cv_broker *broker, struct cv_why *why) {
   static const char sql[] = "SELECT id FROM campaign WHERE id > ?1 AND id NOT IN (SELECT campaign FROM ended) LIMIT 1";
   for (uint32_t id = 0;;) {
-    CV_TRY(cv_broker_ids_next(store->db, sql, id, &id, why));
+    CV_TRY(cv_ids_next(store->db, sql, id, &id, why));
     if (id == 0) {
       return CV_OK;
     }

@@ -10,33 +10,27 @@
 #ifndef CV_BROKER_STORE_H
 #define CV_BROKER_STORE_H
 
-#include "broker/anchor.h"
 #include "broker/batch.h"
+#include "broker/both/anchor.h"
+#include "broker/both/vault.h"
 #include "broker/core.h"
-#include "broker/vault.h"
 #include "common/crypto/ring.h"
 #include "common/db/db.h"
 
 struct cv_broker_store;
-
-struct cv_broker_store_files {
-  const char *database;
-  const char *anchor;
-  const char *vfs; /* NULL: the default */
-  bool repair;     /* opens in spite of the anchor and keeps it, for cv_broker_store_marks() */
-  bool readonly;   /* the same, without any change; CV_ERR_STATE if a daemon has it open */
-};
 
 /*
  * Opens or creates the database and compares it with its anchor. CV_ERR_DAMAGED, with both commit numbers, if the
  * database is older than its anchor, of another history, or exists without an anchor; also if the ring has no key that
  * fits. `ring` is borrowed for the call. Unless `readonly`, all keys are wrapped by the ring's current key afterwards.
  */
-CV_MUST_USE enum cv_err cv_broker_store_open(const struct cv_broker_store_files *files, const struct cv_ring *ring,
+CV_MUST_USE enum cv_err cv_broker_store_open(const struct cv_store_files *files, const struct cv_ring *ring,
                                              struct cv_broker_store **ret, struct cv_why *why);
 void cv_broker_store_close(struct cv_broker_store *store);
 /* The open database, for a copy of it. */
 struct cv_db *cv_broker_store_database(const struct cv_broker_store *store);
+/* Its id, CV_DATABASE_ID_BYTES, for as long as it is open. */
+const uint8_t *cv_broker_store_id(const struct cv_broker_store *store);
 /* Whether a database exists at the path. */
 bool cv_broker_store_exists(const char *database);
 
@@ -44,28 +38,11 @@ bool cv_broker_store_exists(const char *database);
  * tickets which were issued in the lost time do not open any more. */
 CV_MUST_USE enum cv_err cv_broker_store_tickets(struct cv_broker_store *store, struct cv_key *ret, struct cv_why *why);
 
-/*
- * Wraps all keys anew by the current key of another ring, which must have the key that wraps now, and forgets every
- * other master key. Nothing else changes, and the anchor still fits. The old key is needed no more when this has
- * returned. CV_ERR_DAMAGED if the ring does not have the key that wraps now: nothing has changed. After another error
- * the daemon must stop. Must not be called while a commit runs.
- */
-CV_MUST_USE enum cv_err cv_broker_store_rekey(struct cv_broker_store *store, const struct cv_ring *ring,
-                                              struct cv_why *why);
-/* The current master key, and the keys that are stored. */
-struct cv_broker_keys {
-  struct cv_key_id current;
-  struct cv_vault_count count;
-};
-CV_MUST_USE enum cv_err cv_broker_store_keys(struct cv_broker_store *store, struct cv_broker_keys *ret,
-                                             struct cv_why *why);
+/* The keys of its secrets. */
+struct cv_vault *cv_broker_store_vault(struct cv_broker_store *store);
 
-/* For repair: the anchor as found and whether it existed; the database's own mark; whether both are of one history. */
-struct cv_broker_marks {
-  bool is_anchored, is_same;
-  struct cv_anchor_mark anchor, database;
-};
-void cv_broker_store_marks(const struct cv_broker_store *store, struct cv_broker_marks *ret);
+/* What was found when the store was opened. */
+void cv_broker_store_marks(const struct cv_broker_store *store, struct cv_store_marks *ret);
 /* Sets the number of the next commit, which must be above the last one. */
 void cv_broker_store_leap(struct cv_broker_store *store, uint64_t commit);
 /* Writes the anchor from the database's mark. */

@@ -10,13 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "broker/campaign.h"
+#include "broker/cobroker.h"
 #include "broker/conn.h"
 #include "broker/ending.h"
 #include "broker/epoch.h"
 #include "broker/plan.h"
 #include "broker/state.h"
 #include "broker/talk.h"
+#include "broker/two.h"
+#include "proto/codec/chain.h"
 
 /* With 4096 arms an Open, which has their names, or a plan fills a good part of a frame; the rest is small. */
 enum {
@@ -198,7 +200,7 @@ static enum cv_err on_opened(struct cv_broker *broker, const struct cv_rank_open
     memcpy(campaign->thirdparty, broker->rank->identity.name, sizeof(campaign->thirdparty));
     cv_broker_campaign_mark(broker, campaign);
   }
-  if (campaign->phase == CV_PHASE_OPENING) {
+  if (campaign->phase == CV_PHASE_OPENING && (campaign->two == NULL || campaign->two->is_known)) {
     campaign->phase = CV_PHASE_RUNNING;
     campaign->active_ms = broker->now_ms;
     cv_broker_campaign_mark(broker, campaign);
@@ -222,31 +224,49 @@ static bool takes_standings(struct cv_broker *broker, struct cv_broker_campaign 
   return false;
 }
 
-/* Opens the epochs of the campaign's next plan, or refuses the plan and stops the campaign. */
-static enum cv_err on_new_plan(struct cv_broker *broker, struct cv_broker_campaign *campaign,
-                               const struct cv_rank_plan *plan, struct cv_why *why) {
-  struct cv_why reason;
-  struct cv_rank_refused *refused = &campaign->rank.refused;
-  if (cv_broker_plan_check(campaign, &plan->plan, refused, &reason) == CV_OK) {
-    CV_TRY(cv_epoch_open(broker, campaign, &plan->plan));
-    campaign->rank.plans = campaign->plans;
-    campaign->rank.accept_due = true;
-    campaign->rank.accept = campaign->plans;
-    cv_broker_debug(broker, campaign, ": plan %llu accepted, for %u arms", (unsigned long long)plan->plan.number,
-                    plan->plan.wants);
-    return CV_OK;
-  }
-  refused->campaign = campaign->id;
-  refused->plan = plan->plan.number;
-  (void)snprintf(campaign->rank.refused_why, sizeof(campaign->rank.refused_why), "%.*s", CV_WHY_BYTES - 1, reason.text);
-  campaign->rank.refuse_due = true;
+enum cv_err cv_broker_thirdparty_accept(struct cv_broker *broker, struct cv_broker_campaign *campaign,
+                                        const struct cv_plan *plan) {
+  CV_TRY(cv_epoch_open(broker, campaign, plan));
+  campaign->rank.plans = campaign->plans;
+  campaign->rank.accept_due = true;
+  campaign->rank.accept = campaign->plans;
+  cv_broker_debug(broker, campaign, ": plan %llu accepted, for %u arms", (unsigned long long)plan->number, plan->wants);
+  return CV_OK;
+}
+
+void cv_broker_thirdparty_refuse(struct cv_broker *broker, struct cv_broker_campaign *campaign,
+                                 const struct cv_rank_refused *refused, const char *why) {
   cv_refusals_add(&broker->figures.refusals, CV_REFUSED_PLAN);
   cv_broker_note_refused(broker, NULL, campaign, CV_REFUSED_PLAN, ": plan %llu refused: %s",
-                         (unsigned long long)plan->plan.number, reason.text);
+                         (unsigned long long)refused->plan, why);
   /* A refused plan ends the campaign: the third-party cannot go on without it. */
   cv_broker_campaign_stop(broker, campaign, refused->reason);
+  if (!campaign->rank.opened) {
+    return; /* not connected: the next connection gets the stop */
+  }
+  campaign->rank.refused = *refused;
+  campaign->rank.refused.campaign = campaign->id;
+  (void)snprintf(campaign->rank.refused_why, sizeof(campaign->rank.refused_why), "%.*s", CV_WHY_BYTES - 1, why);
+  campaign->rank.refuse_due = true;
   campaign->rank.stop_sent = true; /* the refusal itself requests the result */
-  return CV_OK;
+}
+
+/* Accepts the campaign's next plan, or refuses it; with two brokers the co-broker decides first. */
+static enum cv_err on_new_plan(struct cv_broker *broker, struct cv_broker_campaign *campaign,
+                               const struct cv_plan *plan) {
+  struct cv_why reason;
+  struct cv_rank_refused refused = {.plan = plan->number};
+  if (cv_broker_plan_check(campaign, plan, &refused, &reason) != CV_OK) {
+    cv_broker_thirdparty_refuse(broker, campaign, &refused, reason.text);
+    return CV_OK;
+  }
+  return campaign->two == NULL ? cv_broker_thirdparty_accept(broker, campaign, plan)
+                               : cv_broker_cobroker_plan(broker, campaign, plan);
+}
+
+/* Whether all releases of the last plan are made. */
+static bool is_released(const struct cv_broker_campaign *campaign) {
+  return campaign->open_arms == 0 && (campaign->two == NULL || campaign->two->closings == 0);
 }
 
 /* A plan: the next one, or a repetition of an earlier one. Anything else contradicts the broker's history. */
@@ -272,7 +292,7 @@ static enum cv_err on_plan(struct cv_broker *broker, const struct cv_rank_plan *
     return CV_OK;
   }
   if (plan->plan.number == campaign->plans + 1) {
-    if (campaign->open_arms > 0) {
+    if (!is_released(campaign)) {
       /* The next plan may depend on all releases of the previous one, so it must not arrive before they are made. */
       freeze(broker, campaign, "before the last plan was closed, plan", plan->plan.number, campaign->plans);
       return CV_OK;
@@ -280,7 +300,7 @@ static enum cv_err on_plan(struct cv_broker *broker, const struct cv_rank_plan *
     if (!takes_standings(broker, campaign, plan->standing, plan->standings)) {
       return CV_OK;
     }
-    return on_new_plan(broker, campaign, plan, why);
+    return on_new_plan(broker, campaign, &plan->plan);
   }
   if (!cv_plan_asks_same(&plan->plan, &campaign->plan[plan->plan.number - 1])) {
     /* A repeated plan is accepted again if it is the same; its acceptance may have been lost with a connection. */
@@ -292,13 +312,17 @@ static enum cv_err on_plan(struct cv_broker *broker, const struct cv_rank_plan *
   return CV_OK;
 }
 
-/* Closes an ended campaign at the third-party: the broker has its result. Does nothing for a forgotten campaign. */
-static enum cv_err let_go(struct cv_broker *broker, uint64_t id) {
+void cv_broker_thirdparty_close(struct cv_broker *broker, uint64_t id) {
   struct cv_ended *ended = cv_archive_find(&broker->archive, id);
-  if (ended != NULL && has_opened(broker, ended->thirdparty)) {
+  if (broker->rank != NULL && ended != NULL && has_opened(broker, ended->thirdparty)) {
     cv_archive_close(&broker->archive, ended);
     broker->said = true;
   }
+}
+
+/* Closes an ended campaign at the third-party: the broker has its result. Does nothing for a forgotten campaign. */
+static enum cv_err let_go(struct cv_broker *broker, uint64_t id) {
+  cv_broker_thirdparty_close(broker, id);
   return CV_OK;
 }
 
@@ -320,8 +344,8 @@ static enum cv_err on_result(struct cv_broker *broker, const struct cv_rank_resu
   bool is_for_want = result->reason == CV_END_USED_UP && campaign->spent_arms > 0;
   if (!campaign->rank.opened) {
     freeze(broker, campaign, "before opening the campaign, a result after plan", campaign->plans, campaign->plans);
-  } else if (campaign->phase == CV_PHASE_RUNNING && !is_for_want &&
-             (result->reason != CV_END_COMPLETE || campaign->open_arms > 0)) {
+  } else if (campaign->phase < CV_PHASE_STOPPING && !is_for_want &&
+             (result->reason != CV_END_COMPLETE || !is_released(campaign))) {
     freeze(broker, campaign, "an unrequested result, after plan", campaign->plans, campaign->plans);
   } else if (takes_standings(broker, campaign, result->standing, result->standings)) {
     cv_broker_campaign_end(broker, campaign, result->reason);

@@ -10,6 +10,7 @@
 #include "proto/codec/rank.h"
 
 struct cv_broker;
+struct cv_broker_campaign;
 struct cv_broker_conn;
 
 struct cv_broker_thirdparty {
@@ -28,6 +29,14 @@ void cv_broker_thirdparty_leave(struct cv_broker *broker);
 /* See cv_broker_on_rank(): an error means that the peer broke the protocol, or CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_broker_thirdparty_frame(struct cv_broker *broker, struct cv_broker_conn *conn,
                                                    const struct cv_rank_frame *frame, struct cv_why *why);
+/* Opens the epochs of the campaign's next plan, which every broker of the campaign accepts. CV_ERR_NOMEM. */
+CV_MUST_USE enum cv_err cv_broker_thirdparty_accept(struct cv_broker *broker, struct cv_broker_campaign *campaign,
+                                                    const struct cv_plan *plan);
+/* Refuses the campaign's next plan and stops the campaign. `why` is copied. */
+void cv_broker_thirdparty_refuse(struct cv_broker *broker, struct cv_broker_campaign *campaign,
+                                 const struct cv_rank_refused *refused, const char *why);
+/* The third-party keeps an ended campaign no longer, whatever its result. */
+void cv_broker_thirdparty_close(struct cv_broker *broker, uint64_t campaign);
 /* Prepares the next frame to the served connection, if there is something to send. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_broker_thirdparty_fill(struct cv_broker *broker);
 

@@ -7,59 +7,51 @@
 
 #include <string.h>
 
+#include "broker/booking.h"
 #include "broker/campaign.h"
 #include "broker/conn.h"
-#include "broker/dirty.h"
 #include "broker/epoch.h"
 #include "broker/payer.h"
 #include "broker/places.h"
+#include "broker/sharing.h"
 #include "broker/shown.h"
 #include "broker/state.h"
 #include "broker/talk.h"
 #include "broker/workers.h"
 #include "common/base/array.h"
 
-/* Why a token is refused: the reason for the peer, and the metric that counts it. */
-struct objection {
-  const char *why;
-  enum cv_refusal kind;
-};
-
-static enum cv_verdict refuse(struct objection *ret, enum cv_refusal kind, const char *why) {
-  *ret = (struct objection){.why = why, .kind = kind};
-  return CV_VERDICT_REFUSED;
-}
-
 /* Checks everything about a token that does not depend on tokens accepted before. */
 static enum cv_verdict check_token(const struct cv_broker *broker, const struct cv_broker_conn *conn,
                                    const struct cv_broker_campaign *campaign, const struct cv_ticket *ticket,
-                                   const struct cv_token *token, struct objection *ret) {
+                                   const struct cv_token *token, struct cv_objection *ret) {
   /* First, so that the answer to another worker's ticket does not tell what has become of it. */
   if (!cv_identity_vouches_for(&conn->identity, ticket->worker)) {
-    return refuse(ret, CV_REFUSED_WORKER, "the ticket belongs to a worker outside this certificate");
+    return cv_objection_make(ret, CV_REFUSED_WORKER, "the ticket belongs to a worker outside this certificate");
   }
   if (campaign == NULL && ticket->campaign <= broker->totals.campaigns) {
     return CV_VERDICT_EXPIRED; /* the campaign has ended and was freed */
   }
   if (campaign == NULL) {
-    return refuse(ret, CV_REFUSED_CAMPAIGN, "the ticket's campaign is unknown");
+    return cv_objection_make(ret, CV_REFUSED_CAMPAIGN, "the ticket's campaign is unknown");
+  }
+  if ((campaign->two != NULL) != (token->share != NULL)) {
+    return cv_objection_make(ret, CV_REFUSED_VALUE,
+                             campaign->two != NULL ? "no share; expected one, because the campaign has two brokers"
+                                                   : "a share; expected values, because the campaign has one broker");
+  }
+  if (campaign->two != NULL) {
+    return CV_VERDICT_ACCEPTED; /* its proof says whether it is in range */
   }
   if (campaign->shown_most == 1 && token->values != 1) {
-    return refuse(ret, CV_REFUSED_VALUE, "wrong number of values; expected one");
+    return cv_objection_make(ret, CV_REFUSED_VALUE, "wrong number of values; expected one");
   }
   /* A value that no genuine privatizer sends would exceed the sensitivity that the noise is made for. */
   for (size_t i = 0; i < token->values; i++) {
     if (!cv_local_sends(&campaign->privacy.local, token->value[i])) {
-      return refuse(ret, CV_REFUSED_VALUE, "the value is out of range");
+      return cv_objection_make(ret, CV_REFUSED_VALUE, "the value is out of range");
     }
   }
   return CV_VERDICT_ACCEPTED;
-}
-
-static void charge(struct cv_broker *broker, const struct cv_broker_campaign *campaign, struct cv_chunk *chunk,
-                   uint64_t worker, uint32_t shown) {
-  cv_accounts_pay(&broker->accounts, chunk, worker, cv_broker_campaign_charge(campaign, shown));
-  cv_dirty_chunk(broker, 0, CV_CHUNK_ACCOUNTS, chunk);
 }
 
 /* A token whose ticket and values are in order. */
@@ -71,47 +63,20 @@ struct given {
   uint32_t n, shown[CV_VALUES_MAX]; /* the arms that it covers */
 };
 
-/* Takes the slot and charges the worker, and takes what holds the token: the chunk with this number of the places, or
- * of the workers' answers to gold items. CV_ERR_LIMIT, without any change, if a table is full. */
+/* Takes the slot, charges the worker and takes what holds the token. CV_ERR_LIMIT, without any change, if a table is
+ * full. */
 static enum cv_err take(struct cv_broker *broker, struct cv_broker_campaign *campaign, const struct given *given,
                         enum cv_chunk_kind kind, struct cv_chunks *chunks, uint64_t number, struct cv_chunk **ret) {
-  struct cv_chunk *account, *payer, *holds;
   const struct cv_ticket *ticket = given->ticket;
-  if (!cv_broker_campaign_has_room(broker, campaign, given->identity, ticket->worker, ticket->slot)) {
-    return CV_ERR_LIMIT;
-  }
-  /* Create every chunk before setting any bit, so that an error changes nothing. */
-  CV_TRY(cv_chunks_touch(chunks, number, &holds));
-  CV_TRY(cv_chunks_touch(&broker->accounts.cells, ticket->worker / CV_CHUNK_CELLS, &account));
-  CV_TRY(
-      cv_chunks_set(&campaign->payers, cv_broker_campaign_payer_bit(campaign, ticket->worker, ticket->slot), &payer));
-  cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PAYERS, payer);
-  cv_dirty_chunk(broker, campaign->id, kind, holds);
-  charge(broker, campaign, account, ticket->worker, given->n);
-  *ret = holds;
-  return CV_OK;
-}
-
-static void note_entry(struct cv_broker *broker, struct cv_broker_campaign *campaign, const struct cv_entry *entry) {
-  /* A failed append is found when the batch is filled, and ends the core before anything is acknowledged. */
-  cv_buf_put(&campaign->journal, entry, sizeof(*entry));
-  broker->changed = true;
-  broker->gathered++;
-}
-
-/* Records a token whose place and slot are taken: journal, counts and payment. */
-static void book(struct cv_broker *broker, struct cv_broker_campaign *campaign, const struct cv_entry *entry) {
-  note_entry(broker, campaign, entry);
-  campaign->arm[entry->arm].filled++;
-  campaign->tokens++;
-  if (cv_payroll_is_kept(&campaign->payroll)) {
-    cv_payroll_pay(&campaign->payroll, &campaign->spec, entry->arm, 1);
-  }
-  broker->totals.tokens++;
-  broker->figures.tokens++;
-  campaign->reserved--;
-  campaign->active_ms = broker->now_ms;
-  campaign->progressed = true;
+  const struct cv_booking booking = {.worker = ticket->worker,
+                                     .slot = ticket->slot,
+                                     .shown = given->n,
+                                     .kind = kind,
+                                     .chunks = chunks,
+                                     .number = number};
+  return cv_broker_campaign_has_room(broker, campaign, given->identity, ticket->worker, ticket->slot)
+             ? cv_booking_take(broker, campaign, &booking, ret)
+             : CV_ERR_LIMIT;
 }
 
 /* Adds an answer to a gold item to its worker's account. It is no token of any arm: no limit counts it. */
@@ -131,7 +96,7 @@ static enum cv_err count_gold(struct cv_broker *broker, struct cv_broker_campaig
   broker->figures.gold_found += cv_broker_gold_add(gold, answers, ticket->worker, wrong);
   const struct cv_entry entry = {
       .worker = ticket->worker, .arm = campaign->spec.arms + wrong, .slot = ticket->slot, .shown = 1};
-  note_entry(broker, campaign, &entry);
+  cv_booking_note(broker, campaign, &entry);
   *ret_verdict = CV_VERDICT_ACCEPTED;
   return CV_OK;
 }
@@ -152,7 +117,7 @@ static enum cv_err fill_place(struct cv_broker *broker, struct cv_broker_campaig
                                  .arm = given->arm,
                                  .slot = ticket->slot,
                                  .shown = given->n};
-  book(broker, campaign, &entry);
+  cv_booking_count(broker, campaign, &entry);
   *ret_verdict = CV_VERDICT_ACCEPTED;
   const int64_t *value = given->token->value;
   int64_t neutral;
@@ -173,9 +138,9 @@ static bool is_late(struct cv_broker_campaign *campaign, const struct cv_ticket 
 }
 
 /* Accepts the token if place and slot are free: takes both and adds its values, in one batch. */
-static enum cv_err count_token(struct cv_broker *broker, const struct cv_broker_conn *conn,
+static enum cv_err count_token(struct cv_broker *broker, struct cv_broker_conn *conn,
                                struct cv_broker_campaign *campaign, const struct cv_ticket *ticket,
-                               const struct cv_token *token, enum cv_verdict *ret_verdict, struct objection *ret) {
+                               const struct cv_token *token, enum cv_verdict *ret_verdict, struct cv_objection *ret) {
   /* The slot is tested before the place: a repeated token is a duplicate even if its epoch has closed. */
   if (campaign->arm != NULL &&
       cv_chunks_bit(&campaign->payers, cv_broker_campaign_payer_bit(campaign, ticket->worker, ticket->slot))) {
@@ -183,6 +148,11 @@ static enum cv_err count_token(struct cv_broker *broker, const struct cv_broker_
     return CV_OK;
   }
   *ret_verdict = CV_VERDICT_EXPIRED;
+  if (campaign->two != NULL) {
+    return campaign->arm == NULL || ticket->item >= campaign->spec.arms
+               ? CV_OK
+               : cv_sharing_arrive(broker, conn, campaign, ticket, token, ret_verdict, ret);
+  }
   struct given given = {.identity = &conn->identity, .ticket = ticket, .token = token, .n = 1};
   given.arm = cv_broker_gold_arm_of(&campaign->gold, ticket->item);
   bool is_gold = given.arm >= campaign->spec.arms;
@@ -191,42 +161,28 @@ static enum cv_err count_token(struct cv_broker *broker, const struct cv_broker_
   }
   given.n = is_gold ? 1 : cv_shown_list(campaign, given.arm, given.shown);
   if (token->values != given.n) {
-    *ret_verdict = refuse(ret, CV_REFUSED_VALUE, "wrong number of values; expected one per assigned arm");
+    *ret_verdict = cv_objection_make(ret, CV_REFUSED_VALUE, "wrong number of values; expected one per assigned arm");
     return CV_OK;
   }
-  if (!cv_broker_campaign_can_pay(broker, campaign, ticket->worker, given.n)) { /* its epsilon was spent elsewhere */
-    *ret_verdict = refuse(ret, CV_REFUSED_EPSILON, CV_LIFETIME_SPENT);
+  enum cv_pays pays = cv_broker_campaign_can_pay(broker, campaign, ticket->worker, given.n);
+  if (pays == CV_PAYS_NEVER) { /* its epsilon was spent elsewhere */
+    *ret_verdict = cv_objection_make(ret, CV_REFUSED_EPSILON, CV_LIFETIME_SPENT);
+  }
+  if (pays != CV_PAYS) {
     return CV_OK;
   }
   return is_gold ? count_gold(broker, campaign, &given, ret_verdict)
                  : fill_place(broker, campaign, &given, ret_verdict);
 }
 
-enum cv_err cv_broker_count_token(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_token *token) {
-  struct cv_broker_workers *workers = conn->workers;
-  struct cv_ticket ticket;
-  struct cv_broker_campaign *campaign = NULL;
-  enum cv_verdict verdict;
-  struct objection objection = {.kind = CV_REFUSALS};
-  enum cv_err err = cv_ticket_open(token->ticket, &broker->config.tagger, &ticket);
-  if (err == CV_ERR_NOMEM) {
-    return err;
-  }
-  if (err != CV_OK) {
-    verdict = refuse(&objection, CV_REFUSED_TICKET, "the ticket was not issued by this broker");
-  } else {
-    campaign = cv_broker_campaign_find(broker, ticket.campaign);
-    verdict = check_token(broker, conn, campaign, &ticket, token, &objection);
-    if (verdict == CV_VERDICT_ACCEPTED) {
-      CV_TRY(count_token(broker, conn, campaign, &ticket, token, &verdict, &objection));
-    }
-    cv_broker_workers_end_lease_of(broker, workers, &ticket);
-  }
+/* The lease is over in either case: counts the outcome. */
+static void count_verdict(struct cv_broker *broker, struct cv_broker_conn *conn,
+                          const struct cv_broker_campaign *campaign, enum cv_verdict verdict,
+                          const struct cv_objection *objection) {
   struct cv_broker_figures *figures = &broker->figures;
-  /* The lease is over in either case: count the outcome and acknowledge. */
   switch (verdict) {
     case CV_VERDICT_ACCEPTED:
-      cv_broker_workers_reward(workers);
+      cv_broker_workers_reward(conn->workers);
       break;
     case CV_VERDICT_DUPLICATE:
       figures->duplicates++;
@@ -236,10 +192,15 @@ enum cv_err cv_broker_count_token(struct cv_broker *broker, struct cv_broker_con
       break;
     default:
       figures->refused++;
-      cv_refusals_add(&figures->refusals, objection.kind);
-      cv_broker_note_refused(broker, conn->who, NULL, objection.kind, "token refused: %s", objection.why);
+      cv_refusals_add(&figures->refusals, objection->kind);
+      cv_broker_note_refused(broker, conn->who, campaign, objection->kind, "%stoken refused: %s",
+                             campaign == NULL ? "" : ": ", objection->why);
       break;
   }
+}
+
+static enum cv_err acknowledge(struct cv_broker *broker, struct cv_broker_workers *workers,
+                               const struct cv_token *token, enum cv_verdict verdict, const char *why) {
   struct cv_broker_outbox *out = &workers->gather;
   struct cv_crowd_ack *ack = CV_ARRAY_PUSH(out->frame.ack, out->frame.acks, out->acks_cap);
   if (ack == NULL) {
@@ -248,7 +209,34 @@ enum cv_err cv_broker_count_token(struct cv_broker *broker, struct cv_broker_con
   workers->gathered += verdict != CV_VERDICT_ACCEPTED; /* the connection's credit bounds accepted ones */
   memcpy(ack->ticket, token->ticket, sizeof(ack->ticket));
   ack->verdict = verdict;
-  ack->why = objection.why;
+  ack->why = why;
   broker->said = true;
   return CV_OK;
+}
+
+enum cv_err cv_broker_count_token(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_token *token) {
+  struct cv_broker_workers *workers = conn->workers;
+  struct cv_ticket ticket;
+  struct cv_broker_campaign *campaign = NULL;
+  enum cv_verdict verdict;
+  struct cv_objection objection = {.kind = CV_REFUSALS};
+  enum cv_err err = cv_ticket_open(token->ticket, &broker->config.tagger, &ticket);
+  if (err == CV_ERR_NOMEM) {
+    return err;
+  }
+  if (err != CV_OK) {
+    verdict = cv_objection_make(&objection, CV_REFUSED_TICKET, "the ticket was not issued by this broker");
+  } else {
+    campaign = cv_broker_campaign_find(broker, ticket.campaign);
+    verdict = check_token(broker, conn, campaign, &ticket, token, &objection);
+    if (verdict == CV_VERDICT_ACCEPTED) {
+      CV_TRY(count_token(broker, conn, campaign, &ticket, token, &verdict, &objection));
+    }
+    cv_broker_workers_end_lease_of(broker, workers, &ticket);
+  }
+  if (verdict == CV_VERDICT_NONE) {
+    return CV_OK; /* it waits */
+  }
+  count_verdict(broker, conn, campaign, verdict, &objection);
+  return acknowledge(broker, workers, token, verdict, objection.why);
 }

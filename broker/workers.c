@@ -8,6 +8,7 @@
 #include "broker/payer.h"
 #include "broker/places.h"
 #include "broker/state.h"
+#include "broker/two.h"
 #include "common/base/array.h"
 
 enum { ARRIVE_LATER_MS = 1000 };
@@ -130,7 +131,9 @@ static void give_place_back(struct cv_broker *broker, struct cv_broker_campaign 
     return;
   }
   const struct cv_arm *arm = &campaign->arm[index];
-  bool is_open = arm->plan == lease->plan && !cv_chunks_bit(&campaign->places, cv_place_bit(arm, lease->position));
+  uint64_t place = cv_place_bit(arm, lease->position);
+  bool is_open =
+      arm->plan == lease->plan && !cv_chunks_bit(&campaign->places, place) && !cv_two_leave_place(campaign, place);
   broker->failed = (is_open && cv_arm_return_place(campaign, index, lease->position) != CV_OK) || broker->failed;
 }
 
@@ -144,8 +147,15 @@ void cv_broker_workers_end_lease(struct cv_broker *broker, struct cv_broker_work
   if (campaign == NULL || campaign->arm == NULL) {
     return;
   }
-  /* The slot may be assigned again; if its token was accepted, its payer bit keeps it used. */
-  cv_offers_clear(&campaign->offered, cv_broker_campaign_payer_bit(campaign, lease.worker, lease.slot));
+  if (campaign->two != NULL) {
+    campaign->two->leased--;
+  }
+  /* The slot may be assigned again; if its token was accepted, its payer bit keeps it used, and if it waits, it stays
+   * offered. */
+  uint64_t payer = cv_broker_campaign_payer_bit(campaign, lease.worker, lease.slot);
+  if (!cv_two_leave_payer(campaign, payer)) {
+    cv_offers_clear(&campaign->offered, payer);
+  }
   /* A place that was offered again is already back. */
   if (!lease.again) {
     give_place_back(broker, campaign, &lease);

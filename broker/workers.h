@@ -6,6 +6,7 @@
 #ifndef CV_BROKER_WORKERS_H
 #define CV_BROKER_WORKERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,6 +44,7 @@ struct cv_broker_workers {
   size_t waiting_cap, waiting_head;
   struct cv_leases leases;
   struct cv_dealings dealings;
+  uint32_t waits; /* tokens of campaigns with two brokers that wait for their acknowledgement; they count as open */
   struct cv_broker_outbox gather, ready; /* for the next batch; for the batch being stored */
   size_t gathered; /* unproductive answers in `gather`: tokens not accepted, workers turned away */
 };

@@ -21,7 +21,7 @@ export function campaign(id) {
   return get(`api/campaign?id=${id}`);
 }
 
-/** What the three parties hold of an arm; null where this server cannot know it. */
+/** What the parties hold of an arm; null where this server cannot know it. */
 export async function boundary(id, arm) {
   const answer = await fetch(`api/boundary?id=${id}&arm=${arm}`, { cache: "no-store" });
   return answer.ok ? answer.json() : null;

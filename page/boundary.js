@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What worker, broker and third-party hold of one item. The server says it, where it can know: the third-party's own
- * server knows only its own part, which is then taken from the history.
+ * What worker, broker and third-party hold of one item, and with two brokers the co-broker. The server says it, where it
+ * can know: the third-party's own server knows only its own part, which is then taken from the history.
  */
 import * as api from "./api.js";
 import { byId, el, icon, setText, still } from "./dom.js";
@@ -10,6 +10,9 @@ import { Passage } from "./passage.js";
 import { classOf, comparison, count, epsilon, known, measured, nameOf, noiseAt, noun, score, verdict } from "./words.js";
 
 const ASK_EVERY_MS = 1000;
+const HEALTH = { ok: "ok", alone: "waits for the broker", away: "no answer" };
+const AWAY = "Until it is back, nothing is assigned and nothing is released.";
+const FORGOTTEN = "The campaign has ended: the co-broker has deleted its shares and open places.";
 const OFFERED = 2000; /* items in the list to choose from; any other is chosen in the table */
 
 export class Boundary {
@@ -35,6 +38,9 @@ export class Boundary {
     this.campaign = campaign;
     const { broker, worker } = noiseAt(campaign);
     Object.assign(byId("scene").dataset, { broker: broker ? "noise" : "plain", worker: worker ? "noise" : "plain" });
+    this.two = campaign.brokers === 2;
+    this.passage.show(campaign.brokers);
+    this.fourth();
     this.told = undefined;
     this.asked = 0;
     this.state = "";
@@ -45,6 +51,17 @@ export class Boundary {
       ),
     );
     this.chosen = 0;
+  }
+
+  /* The co-broker's column, if there is one. */
+  fourth() {
+    byId("party-co")?.remove();
+    if (this.two) {
+      const title = el("h3", {}, icon("lock"), el("span", {}, "Co-broker"));
+      byId("party-third").before(
+        el("article", { class: "party", id: "party-co" }, title, el("div", { class: "holds" })),
+      );
+    }
   }
 
   update(view) {
@@ -108,6 +125,9 @@ export class Boundary {
     const told = this.alone ? null : this.told;
     fill("party-worker", this.workerHolds(told));
     fill("party-broker", this.brokerHolds(told));
+    if (this.two) {
+      fill("party-co", this.cobrokerHolds(told));
+    }
     fill("party-third", this.thirdPartyHolds(told));
   }
 
@@ -121,7 +141,10 @@ export class Boundary {
     const { worker } = told;
     if (worker === null) {
       return hidden(
-        "A score stays with its worker. To watch one simulated worker, start with ",
+        this.two
+          ? "A score leaves its worker as two shares, one for each broker, and neither tells it. To watch one simulated" +
+              " worker, start with "
+          : "A score stays with its worker. To watch one simulated worker, start with ",
         el("code", {}, "--unsafe-show-worker"),
         ".",
       );
@@ -132,13 +155,22 @@ export class Boundary {
           ? [[`the ${noun(this.campaign)} it was asked about`, nameOf(this.campaign, worker.arm)]]
           : []),
         ["its score", gauge(worker.score)],
-        [
-          worker.privatizer === "none" ? "what it sends" : `what it sends (${worker.privatizer})`,
-          known(worker.token) ? gauge(worker.token) : worker.token,
-        ],
+        ...this.sends(worker),
         ["its answer", worker.state],
       ),
       quiet(`One simulated worker, number ${worker.worker}. Only this page shows it.`),
+    ];
+  }
+
+  sends({ privatizer, token, shares }) {
+    const value = known(token) ? gauge(token) : token;
+    if (!this.two) {
+      return [[privatizer === "none" ? "what it sends" : `what it sends (${privatizer})`, value]];
+    }
+    return [
+      ...(privatizer === "none" ? [] : [[`its token (${privatizer})`, value]]),
+      ["its share for the broker", digits(shares?.[0])],
+      ["its share for the co-broker", digits(shares?.[1])],
     ];
   }
 
@@ -148,25 +180,45 @@ export class Boundary {
     }
     if (told === null) {
       return hidden(
-        noiseAt(this.campaign).broker
-          ? "The sum and its noise are sealed at the broker. Only their total, the noisy sum, comes here."
-          : "The broker sums the tokens. No single one comes here, only their sum.",
+        this.two
+          ? "Its share of the sum and its noise are sealed at the broker. Only the noisy sum of both brokers comes here."
+          : noiseAt(this.campaign).broker
+            ? "The sum and its noise are sealed at the broker. Only their total, the noisy sum, comes here."
+            : "The broker sums the tokens. No single one comes here, only their sum.",
       );
     }
     const { broker } = told;
     if (!known(broker.tokens)) {
-      return [quiet("The campaign has ended: the broker has deleted its partial sums and open places.")];
+      const deleted = this.two ? "shares" : "partial sums";
+      return [quiet(`The campaign has ended: the broker has deleted its ${deleted} and open places.`)];
     }
-    const holds = (broker.holds ?? []).map(([what, value]) => [what, value === "sealed" ? sealed() : countOf(value)]);
     return [
-      facts(
-        ...holds,
-        ...(holds.some(([what]) => what.startsWith("tokens")) ? [] : [["tokens summed", count(broker.tokens)]]),
-        ["places open", count(broker.places_open)],
-        ["noisy sums released", count(broker.releases)],
-        ["epsilon spent", epsilon(broker.spent)],
+      counted(broker, "noisy sums released"),
+      quiet(
+        this.two
+          ? "One share of each score, and noise of its own. It never sees the other share."
+          : `It counts${noiseAt(this.campaign).broker ? ", sums and adds noise" : " and sums"}. It decides nothing.`,
       ),
-      quiet(`It counts${noiseAt(this.campaign).broker ? ", sums and adds noise" : " and sums"}. It decides nothing.`),
+    ];
+  }
+
+  cobrokerHolds(told) {
+    if (told === undefined) {
+      return [quiet("…")];
+    }
+    if (told === null) {
+      return hidden(
+        "The other share of the sum and other noise are sealed at the co-broker. It has no way to this server.",
+      );
+    }
+    const { cobroker, cobroker_health: state } = told;
+    const health = ["health", HEALTH[state] ?? state];
+    if (!known(cobroker.tokens)) {
+      return [facts(health), quiet(state === "away" ? AWAY : FORGOTTEN)];
+    }
+    return [
+      counted(cobroker, "halves given", health),
+      quiet("The other share of each score, and noise of its own. It checks each proof."),
     ];
   }
 
@@ -218,6 +270,20 @@ function facts(...entries) {
   return el("dl", {}, ...entries.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
 }
 
+/* The kinds and counts that a broker tells, and what it calls its releases. */
+function counted(broker, releases, ...more) {
+  const holds = (broker.holds ?? []).map(([what, value]) => [what, value === "sealed" ? sealed() : countOf(value)]);
+  const summed = holds.some(([what]) => /^(tokens|shares) /.test(what));
+  return facts(
+    ...holds,
+    ...(summed ? [] : [["tokens summed", count(broker.tokens)]]),
+    ["places open", count(broker.places_open)],
+    [releases, count(broker.releases)],
+    ["epsilon spent", epsilon(broker.spent)],
+    ...more,
+  );
+}
+
 function hidden(...text) {
   return [el("p", { class: "hidden-from-here" }, icon("eye"), el("span", {}, ...text))];
 }
@@ -232,6 +298,11 @@ function sealed() {
 
 function countOf(value) {
   return typeof value === "number" ? count(value) : value;
+}
+
+/* The beginning of a share, in groups of four digits. */
+function digits(share) {
+  return share === undefined ? "–" : el("code", {}, `${share.match(/.{1,4}/g).join(" ")} …`);
 }
 
 /* A score as a small bar beside its number. */

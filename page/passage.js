@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The trust boundary without a word: scores become tokens, fall into a sealed box, noise is added, and only the noisy
- * sum passes the gate; a token that tries is turned back. The picture is a function of the time in its round alone, in
- * two arrangements: beside each other, or below each other on a narrow page.
+ * sum passes the gate; a token that tries is turned back. With two brokers there are two boxes: each token comes apart
+ * into a half for each, noise is added in each, and the two noisy halves become one sum before the gate. The picture is
+ * a function of the time in its round alone, in two arrangements: beside each other, or below each other on a narrow
+ * page.
  */
 import { setAttr, svg } from "./dom.js";
 
@@ -16,6 +18,7 @@ const WHEN = {
   mix: [0.48, 0.54],
   bounce: [0.535, 0.645],
   pass: [0.6, 0.78],
+  meet: [0.565, 0.645],
   fade: [0.94, 1],
 };
 
@@ -26,9 +29,10 @@ const WIDE = {
     [120, 115],
     [70, 182],
   ],
-  safe: [478, 138],
-  slot: [478, 62],
-  dice: [478, 8],
+  safes: [{ safe: [478, 138], slot: [478, 62], dice: [478, 8] }],
+  size: 1,
+  meet: [478, 138],
+  leak: [538, 108],
   gate: [692, 138],
   wall: [692, 0, 692, 230],
   rebound: [678, 62],
@@ -42,16 +46,62 @@ const TALL = {
     [170, 40],
     [278, 40],
   ],
-  safe: [170, 206],
-  slot: [170, 126],
-  dice: [312, 150],
+  safes: [{ safe: [170, 206], slot: [170, 126], dice: [312, 150] }],
+  size: 1,
+  meet: [170, 206],
+  leak: [230, 236],
   gate: [170, 322],
   wall: [0, 322, 340, 322],
   rebound: [272, 308],
   chart: [170, 400],
   upright: false,
 };
+/* With two brokers: one box above the other, or beside it. */
+const WIDE_TWO = {
+  ...WIDE,
+  box: [0, 0, 960, 276],
+  people: [
+    [70, 60],
+    [120, 138],
+    [70, 216],
+  ],
+  safes: [
+    { safe: [460, 86], slot: [460, 32], dice: [560, 20] },
+    { safe: [460, 220], slot: [460, 166], dice: [560, 154] },
+  ],
+  size: 0.74,
+  meet: [612, 138],
+  leak: [504, 70],
+  wall: [692, 0, 692, 276],
+};
+const TALL_TWO = {
+  ...TALL,
+  safes: [
+    { safe: [86, 196], slot: [86, 126], dice: [160, 126] },
+    { safe: [254, 196], slot: [254, 126], dice: [328, 126] },
+  ],
+  size: 0.84,
+  meet: [170, 276],
+  leak: [290, 226],
+  rebound: [300, 308],
+};
 const SCORES = [0.85, 0.45, 0.7];
+
+const SAID =
+  "Workers' scores become tokens and fall into a sealed box at the broker. Noise is added. Only the noisy sum passes" +
+  " the gate to the third-party; a token that tries is turned back.";
+const SAID_TWO =
+  "Each worker's score becomes two shares, which tell nothing alone. One falls into a sealed box at the broker, one" +
+  " into a sealed box at the co-broker. Each adds noise of its own. Their two halves become the noisy sum, and only" +
+  " that passes the gate to the third-party; a share that tries is turned back.";
+/* A disc's left and right half. */
+const HALVES = ["M0-11A11 11 0 0 0 0 11Z", "M0-11A11 11 0 0 1 0 11Z"];
+/* The noisy sum's upper and lower half. */
+const UPPER = "M-30 0a13 13 0 0 1 13-13h34a13 13 0 0 1 13 13Z";
+const LOWER = "M-30 0a13 13 0 0 0 13 13h34a13 13 0 0 0 13-13Z";
+/* Its left and right half. */
+const LEFT = "M0-13h-17a13 13 0 0 0 0 26h17Z";
+const RIGHT = "M0-13h17a13 13 0 0 1 0 26h-17Z";
 
 /** 0 before, 1 after, and in between a gentle way from one to the other. */
 function ease(at, [from, to]) {
@@ -74,10 +124,17 @@ function fade(node, opacity) {
 export class Passage {
   constructor(root) {
     this.root = root;
+    this.two = false;
     this.running = false;
     this.began = 0;
     this.arrange();
     new ResizeObserver(() => this.arrange()).observe(root);
+  }
+
+  /** With one broker or with two. */
+  show(brokers) {
+    this.two = brokers === 2;
+    this.arrange();
   }
 
   /** Moves, or stands still; costs nothing while it stands. */
@@ -102,44 +159,44 @@ export class Passage {
   }
 
   arrange() {
-    const shape = this.root.clientWidth > 0 && this.root.clientWidth < NARROW ? TALL : WIDE;
+    const narrow = this.root.clientWidth > 0 && this.root.clientWidth < NARROW;
+    const shape = this.two ? (narrow ? TALL_TWO : WIDE_TWO) : narrow ? TALL : WIDE;
     if (shape === this.shape) {
       return;
     }
     this.shape = shape;
-    this.tokens = SCORES.map((height) => token(height));
     this.bars = SCORES.map((height) => gauge(height));
-    this.stray = token(0.7);
-    this.drop = noiseDrop();
+    this.boxes = shape.safes.map((at, which) => ({
+      ...at,
+      tokens: SCORES.map((height) => (this.two ? half(which) : token(height))),
+      drop: noiseDrop(),
+      box: new Safe(),
+      parcel: this.two ? halfParcel(which, shape.upright) : null,
+    }));
+    this.stray = this.two ? half(0) : token(0.7);
     this.flash = svg("circle", { class: "flash", r: 17 });
     this.parcel = parcel();
-    this.safe = new Safe();
     this.chart = chart();
     this.doors = doors(shape);
     const picture = svg(
       "svg",
-      {
-        viewBox: shape.box.join(" "),
-        role: "img",
-        "aria-label":
-          "Workers' scores become tokens and fall into a sealed box at the broker. Noise is added. Only the noisy sum" +
-          " passes the gate to the third-party; a token that tries is turned back.",
-      },
+      { viewBox: shape.box.join(" "), role: "img", "aria-label": this.two ? SAID_TWO : SAID },
       ways(shape),
       ...shape.people.map((at) => person(at)),
       ...this.bars,
       wall(shape),
       ...this.doors.map(({ node }) => node),
       this.flash,
-      ...this.tokens,
-      this.drop,
-      this.safe.node,
+      ...this.boxes.flatMap(({ tokens }) => tokens),
+      ...this.boxes.map(({ drop }) => drop),
+      ...this.boxes.map(({ box }) => box.node),
       this.stray,
       this.chart.node,
+      ...this.boxes.map((each) => each.parcel),
       this.parcel,
     );
     this.bars.forEach((bar, which) => place(bar, besides(shape.people[which])));
-    place(this.safe.node, shape.safe);
+    this.boxes.forEach(({ box, safe }) => place(box.node, safe, shape.size));
     place(this.chart.node, shape.chart);
     place(this.flash, shape.rebound);
     this.root.replaceChildren(picture);
@@ -150,60 +207,69 @@ export class Passage {
   stand() {
     const { shape } = this;
     this.draw(STILL_AT);
-    this.tokens.forEach((node, which) => {
-      place(node, between(besides(shape.people[which]), shape.slot, 0.3 + 0.2 * which));
-      fade(node, 1);
+    this.boxes.forEach(({ tokens, drop, dice, safe, slot, box }) => {
+      tokens.forEach((node, which) => {
+        place(node, between(besides(shape.people[which]), slot, 0.3 + 0.2 * which));
+        fade(node, 1);
+      });
+      place(drop, between(dice, safe, shape.upright ? 0.12 : 0.1), shape.size);
+      fade(drop, 1);
+      box.draw(1, 1, 0);
     });
-    place(this.drop, between(shape.dice, shape.safe, shape.upright ? 0.12 : 0.1));
-    fade(this.drop, 1);
-    this.safe.draw(1, 1, 0);
   }
 
   draw(at) {
     const { shape } = this;
     const gone = 1 - ease(at, WHEN.fade);
-    let inside = 0;
-    this.tokens.forEach((node, which) => {
-      const [from, to] = WHEN.fall;
-      const start = from + which * WHEN.apart;
-      const moved = ease(at, [start + 0.04, start + to - from - WHEN.apart]);
-      const fallen = ease(at, [start + to - from - WHEN.apart, start + to - from]);
-      const path =
-        moved < 1 ? between(besides(shape.people[which]), shape.slot, moved) : between(shape.slot, shape.safe, fallen);
-      place(node, path, 0.4 + 0.6 * ease(at, [start, start + 0.04]));
-      fade(node, at < start || fallen >= 1 ? 0 : 1 - 0.9 * fallen);
-      setAttr(
-        this.bars[which].firstChild.nextSibling,
-        "opacity",
-        (1 - 0.75 * ease(at, [start, start + 0.04]) * gone).toFixed(2),
-      );
-      inside += fallen / 3;
+    this.bars.forEach((bar, which) => {
+      const start = WHEN.fall[0] + which * WHEN.apart;
+      const sent = ease(at, [start, start + 0.04]);
+      setAttr(bar.firstChild.nextSibling, "opacity", (1 - 0.75 * sent * gone).toFixed(2));
     });
-    const noisy = ease(at, WHEN.noise);
-    place(this.drop, between(shape.dice, shape.safe, noisy), 1);
-    fade(
-      this.drop,
-      at < WHEN.noise[0] - 0.05
-        ? 0
-        : (1 - ease(at, [WHEN.noise[1] - 0.03, WHEN.noise[1]])) * ease(at, [WHEN.noise[0] - 0.05, WHEN.noise[0]]),
-    );
-    const passed = ease(at, WHEN.pass);
-    this.safe.draw(
-      inside * (1 - ease(at, [WHEN.pass[0] - 0.02, WHEN.pass[0] + 0.03])),
-      ease(at, [WHEN.noise[1] - 0.03, WHEN.noise[1]]) * (1 - ease(at, [WHEN.pass[0] - 0.02, WHEN.pass[0] + 0.03])),
-      ease(at, WHEN.mix),
-    );
+    this.boxes.forEach((each) => this.fill(each, at));
     this.turnBack(at);
+    const passed = ease(at, WHEN.pass);
     const goal = shape.upright ? [shape.chart[0] - 60, shape.gate[1]] : [shape.chart[0], shape.chart[1] - 40];
     place(
       this.parcel,
-      passed < 0.5 ? between(shape.safe, shape.gate, passed * 2) : between(shape.gate, goal, passed * 2 - 1),
+      passed < 0.5 ? between(shape.meet, shape.gate, passed * 2) : between(shape.gate, goal, passed * 2 - 1),
     );
-    fade(this.parcel, at < WHEN.pass[0] ? 0 : 1 - ease(at, [WHEN.pass[1] - 0.01, WHEN.pass[1] + 0.03]));
+    const whole = this.two ? WHEN.meet[1] : WHEN.pass[0];
+    fade(this.parcel, at < whole ? 0 : 1 - ease(at, [WHEN.pass[1] - 0.01, WHEN.pass[1] + 0.03]));
     const open =
       ease(at, [WHEN.pass[0] - 0.03, WHEN.pass[0] + 0.04]) * (1 - ease(at, [WHEN.pass[1] - 0.06, WHEN.pass[1]]));
     this.doors.forEach((door) => door.draw(open));
     this.chart.draw(ease(at, [WHEN.pass[1], WHEN.pass[1] + 0.05]), ease(at, [WHEN.pass[1], 0.9]), gone);
+  }
+
+  /* What goes into one box, and out of it. */
+  fill({ tokens, drop, box, parcel: out, safe, slot, dice }, at) {
+    const { shape } = this;
+    const leaves = this.two ? WHEN.meet[0] : WHEN.pass[0];
+    let inside = 0;
+    tokens.forEach((node, which) => {
+      const [from, to] = WHEN.fall;
+      const start = from + which * WHEN.apart;
+      const moved = ease(at, [start + 0.04, start + to - from - WHEN.apart]);
+      const fallen = ease(at, [start + to - from - WHEN.apart, start + to - from]);
+      const path = moved < 1 ? between(besides(shape.people[which]), slot, moved) : between(slot, safe, fallen);
+      place(node, path, 0.4 + 0.6 * ease(at, [start, start + 0.04]));
+      fade(node, at < start || fallen >= 1 ? 0 : 1 - 0.9 * fallen);
+      inside += fallen / 3;
+    });
+    place(drop, between(dice, safe, ease(at, WHEN.noise)), shape.size);
+    fade(
+      drop,
+      at < WHEN.noise[0] - 0.05
+        ? 0
+        : (1 - ease(at, [WHEN.noise[1] - 0.03, WHEN.noise[1]])) * ease(at, [WHEN.noise[0] - 0.05, WHEN.noise[0]]),
+    );
+    const left = 1 - ease(at, [leaves - 0.02, leaves + 0.03]);
+    box.draw(inside * left, ease(at, [WHEN.noise[1] - 0.03, WHEN.noise[1]]) * left, ease(at, WHEN.mix));
+    if (out !== null) {
+      place(out, between(safe, shape.meet, ease(at, WHEN.meet)));
+      fade(out, at < WHEN.meet[0] || at >= WHEN.meet[1] ? 0 : 1);
+    }
   }
 
   /* A bare token that leaves the broker's box for the wall, and bounces. */
@@ -213,11 +279,10 @@ export class Passage {
     const half = (from + to) / 2;
     const out = ease(at, [from, half]);
     const back = ease(at, [half, to]);
-    const start = shape.upright ? [shape.safe[0] + 60, shape.safe[1] - 30] : [shape.safe[0] + 60, shape.safe[1] + 30];
     const home = shape.upright
       ? [shape.rebound[0] - 90, shape.rebound[1] + 40]
       : [shape.rebound[0] - 30, shape.rebound[1] - 60];
-    place(this.stray, back > 0 ? between(shape.rebound, home, back) : between(start, shape.rebound, out), 1);
+    place(this.stray, back > 0 ? between(shape.rebound, home, back) : between(shape.leak, shape.rebound, out), 1);
     fade(this.stray, at < from || at > to ? 0 : Math.min(1, out * 4) * (1 - back));
     fade(this.flash, at < half ? 0 : 1 - ease(at, [half, to]));
   }
@@ -228,14 +293,17 @@ function besides([x, y]) {
 }
 
 /* Where things go, as faint lines. */
-function ways({ people, slot, safe, gate, upright }) {
+function ways({ people, safes, meet, gate, upright }) {
   const path = (from, to) => svg("line", { x1: from[0], y1: from[1], x2: to[0], y2: to[1] });
   return svg(
     "g",
     { class: "ways" },
-    ...people.map((at) => path(besides(at), slot)),
-    path(slot, safe),
-    path(safe, gate),
+    ...safes.flatMap(({ safe, slot }) => [
+      ...people.map((at) => path(besides(at), slot)),
+      path(slot, safe),
+      ...(safes.length > 1 ? [path(safe, meet)] : []),
+    ]),
+    path(meet, gate),
     path(gate, upright ? [gate[0] + 60, gate[1]] : [gate[0], gate[1] + 22]),
   );
 }
@@ -270,6 +338,11 @@ function token(height) {
   );
 }
 
+/* One of the two shares of a token: nobody can read the score off it. */
+function half(which) {
+  return svg("g", { class: "token" }, svg("path", { d: HALVES[which] }));
+}
+
 function noiseDrop() {
   const points = [];
   for (let corner = 0; corner < 20; corner++) {
@@ -289,6 +362,12 @@ function parcel() {
     svg("rect", { class: "inner", x: -17, y: -7, width: 34, height: 14, rx: 7 }),
     svg("circle", { r: 3.5 }),
   );
+}
+
+/* What a broker gives: its half of the noisy sum. The two make one where they meet. */
+function halfParcel(which, upright) {
+  const shells = upright ? [UPPER, LOWER] : [LEFT, RIGHT];
+  return svg("g", { class: "parcel" }, svg("path", { class: "outer", d: shells[which] }));
 }
 
 class Safe {

@@ -16,7 +16,7 @@ class Build(build_py):
         super().run()
         made = Path(self.build_lib) / "crowdveil"
         subprocess.run(["protoc", f"--proto_path={ROOT / 'proto'}", f"--descriptor_set_out={made / 'schema.bin'}",
-                        *(str(ROOT / f"proto/{name}.proto") for name in ("base", "crowd", "rank", "order"))],
+                        *(str(ROOT / f"proto/{name}.proto") for name in ("base", "crowd", "rank", "order", "share"))],
                        check=True)
         (made / "version").write_text(VERSION + "\n")
 

@@ -408,11 +408,15 @@ static enum cv_err check_privacy(const struct cv_campaign_file *file, struct cv_
   return err;
 }
 
-enum cv_err cv_choose_prepare(const char *path, uint64_t seed, struct cv_prepared *ret, struct cv_chosen *ret_chosen,
-                              struct cv_why *why) {
+enum cv_err cv_choose_prepare(const char *path, uint64_t seed, uint32_t brokers, struct cv_prepared *ret,
+                              struct cv_chosen *ret_chosen, struct cv_why *why) {
   struct cv_campaign_file file;
   ret_chosen->text[0] = '\0';
   CV_TRY(cv_campaign_load(path, &file, why));
+  if (brokers != 0) {
+    file.spec.brokers = brokers == 2 ? 2 : 0;
+    file.spec.score_bits = file.spec.brokers == 2 ? file.spec.score_bits : 0;
+  }
   if (cv_campaign_is_auto(&file.spec.policy) || cv_campaign_is_auto(&file.spec.mechanism)) {
     struct asked asked;
     enum cv_err err = ask(path, seed, &asked, why);

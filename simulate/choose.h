@@ -27,9 +27,10 @@ struct cv_chosen {
 };
 
 /*
- * As cv_prepare(), after the choice. Without anything to choose it is cv_prepare().
+ * As cv_prepare(), after the choice. Without anything to choose it is cv_prepare(). `brokers`: 1 or 2 instead of what
+ * the file says; 0: the file's.
  */
-CV_MUST_USE enum cv_err cv_choose_prepare(const char *path, uint64_t seed, struct cv_prepared *ret,
+CV_MUST_USE enum cv_err cv_choose_prepare(const char *path, uint64_t seed, uint32_t brokers, struct cv_prepared *ret,
                                           struct cv_chosen *ret_chosen, struct cv_why *why);
 
 #endif

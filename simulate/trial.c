@@ -16,10 +16,16 @@
 #include "simulate/sampler/sampler.h"
 #include "worker/privatizer/privatizer.h"
 
-struct arm {
+/* One broker's part of an arm: its mechanism, which adds noise of its own. */
+struct half {
   struct cv_mechanism *mechanism;
-  uint64_t tokens;  /* collected */
-  uint64_t covered; /* by the last release */
+  struct cv_rng_seeded noise;
+};
+
+struct arm {
+  struct half half[CV_BROKERS_MAX]; /* the first one releases the sum, the others their noise */
+  uint64_t tokens;                  /* collected */
+  uint64_t covered;                 /* by the last release */
   enum { BITS, NORMAL, STRATA, OTHER } tokens_are;
   double chance;               /* BITS: probability that a token is CV_GRID and not 0 */
   uint32_t opponent;           /* pairs: 1 + the arm that the present plan compares it with; 0: drawn */
@@ -28,7 +34,7 @@ struct arm {
   uint32_t shown;              /* scores that the present plan gives over the graph */
   bool is_used_up;             /* its data */
   uint32_t zero;               /* index of the present plan's score that is replaced by 0; CV_TURNS_NO_ARM: none */
-  struct cv_rng_seeded score, noise;
+  struct cv_rng_seeded score;
   struct cv_sampler sampler; /* many scores at once */
 };
 
@@ -50,6 +56,7 @@ struct run {
   struct cv_rng_seeded privacy;
   struct cv_release release; /* the last one */
   uint64_t plan;
+  uint32_t brokers;
   struct sums sums;  /* of the plan */
   size_t moment;     /* the next one */
   uint32_t last_arm; /* against an adversary: of the round before; `arms` before the first */
@@ -74,7 +81,10 @@ static void init_arm(struct run *run, uint32_t index) {
   const struct cv_prepared *campaign = run->trial->campaign;
   /* Places UINT64_MAX - 1 and UINT64_MAX: no token has them, so no stream here repeats a score of a place. */
   cv_rng_seeded_init(&arm->score, seed, CV_RNG_SCORE, index, UINT64_MAX - 1);
-  cv_rng_seeded_init(&arm->noise, seed, CV_RNG_NOISE, index, run->trial->turns == NULL ? 0 : run->trial->turns->noise);
+  for (uint32_t i = 0; i < run->brokers; i++) { /* other noise for each broker, as for each of the turns' coupling */
+    uint64_t turn = run->trial->turns == NULL ? 0 : run->trial->turns->noise;
+    cv_rng_seeded_init(&arm->half[i].noise, seed, CV_RNG_NOISE, index, i == 0 ? turn : ~turn);
+  }
   cv_sampler_init(&arm->sampler, seed, CV_RNG_SCORE, index, UINT64_MAX);
   const struct cv_quality_model *model = cv_quality_law(campaign->source.quality, index, &arm->item);
   enum cv_local_kind local = run->privatizer->law.kind;
@@ -109,7 +119,9 @@ static enum cv_err init_tables(struct run *run) {
     return CV_ERR_NOMEM;
   }
   for (uint32_t i = 0; i < spec->arms; i++) {
-    CV_TRY(cv_mechanism_new(&run->law, &run->arm[i].mechanism));
+    for (uint32_t j = 0; j < run->brokers; j++) {
+      CV_TRY(cv_mechanism_new(&run->law, &run->arm[i].half[j].mechanism));
+    }
     init_arm(run, i);
   }
   return cv_neighbours_init(spec, &run->graph);
@@ -136,7 +148,9 @@ static enum cv_err init(struct run *run, struct cv_why *why) {
 
 static void fini(struct run *run) {
   for (uint32_t i = 0; i < run->spec->arms && run->arm != NULL; i++) {
-    cv_mechanism_free(run->arm[i].mechanism);
+    for (uint32_t j = 0; j < CV_BROKERS_MAX; j++) {
+      cv_mechanism_free(run->arm[i].half[j].mechanism);
+    }
   }
   free(run->arm);
   cv_neighbours_fini(&run->graph);
@@ -213,21 +227,32 @@ static int64_t play(struct run *run, uint32_t index, uint32_t count, uint64_t ro
 
 /* ---- releases ---- */
 
+/* What all brokers' halves come to. */
+static int64_t release_sum(const struct run *run, struct arm *arm, int64_t sum) {
+  int64_t total = 0;
+  for (uint32_t i = 0; i < run->brokers; i++) {
+    struct half *half = &arm->half[i];
+    cv_mechanism_draw(half->mechanism, &half->noise.rng);
+    total += cv_mechanism_release(half->mechanism, i == 0 ? sum : 0);
+  }
+  return total;
+}
+
 static void give(struct run *run, uint32_t index, int64_t sum, uint32_t count) {
   struct arm *arm = &run->arm[index];
   struct cv_release *release = &run->release;
-  uint64_t n = arm->mechanism->releases + 1;
+  uint64_t n = arm->half[0].mechanism->releases + 1;
   /* The policy must get the token count that the sum covers: a wrong one would bias every mean. */
   enum cv_cover cover = cv_mechanism_cover(&run->law, n);
   arm->covered = cover == CV_COVER_ITEM ? count : cover == CV_COVER_BEFORE ? arm->covered : arm->tokens;
-  cv_mechanism_draw(arm->mechanism, &arm->noise.rng);
   release->number++;
   release->plan = run->plan;
   release->arm = index;
   release->tokens = arm->covered;
-  release->noisy_sum = cv_mechanism_release(arm->mechanism, sum);
+  release->noisy_sum = release_sum(run, arm, sum);
   if (cv_mechanism_has_noise(run->law.class)) {
     cv_mechanism_noise(&run->law, n, &release->noise);
+    cv_noise_times(&release->noise, run->brokers);
   }
   run->trial->releases[index] = n;
   cv_policy_apply(run->policy, release);
@@ -433,7 +458,7 @@ static bool fits(const struct run *run, uint64_t left) {
 /* True if an arm of the plan has reached its mechanism's horizon, which ends a campaign. */
 static bool is_spent(const struct run *run) {
   for (size_t i = 0; i < run->step.wants; i++) {
-    if (cv_mechanism_is_spent(run->arm[run->step.want[i].arm].mechanism)) {
+    if (cv_mechanism_is_spent(run->arm[run->step.want[i].arm].half[0].mechanism)) {
       return true;
     }
   }
@@ -501,6 +526,8 @@ static enum cv_err run_to_end(struct run *run) {
 
 enum cv_err cv_trial_run(struct cv_trial *trial, struct cv_why *why) {
   struct run run = {.trial = trial, .spec = &trial->campaign->file.spec};
+  run.brokers = run.spec->brokers == 0 ? 1 : run.spec->brokers;
+  CV_REQUIRE(run.brokers <= CV_BROKERS_MAX);
   trial->total = (struct cv_trial_totals){0};
   trial->used_up = CV_TURNS_NO_ARM;
   enum cv_err err = init(&run, why);

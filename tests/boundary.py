@@ -27,30 +27,47 @@ class Rule:
     names: str  # symbols that only those sources define: they catch a breach if files move
     markers: tuple
     without: str  # for the printed text
+    permitted: tuple = ()  # parts of the forbidden folders that it has all the same
+
+    def forbids(self, path):
+        return path.startswith(self.forbidden) and not path.startswith(self.permitted)
 
 
-CROWD, RANK, ORDER = (("proto/codec/" + s, "proto/" + s + ".pb-c", "proto/" + s + ".proto")
-                      for s in ("crowd", "rank", "order"))
+CROWD, RANK, ORDER, SHARE = (("proto/codec/" + s, "proto/" + s + ".pb-c", "proto/" + s + ".proto")
+                             for s in ("crowd", "rank", "order", "share"))
 WORKER_PARTS = ("worker/",)
+SPLITS = ("common/prio/shard", "common/prio/prove")   # a token into shares: the worker's
+CHECKS = ("common/prio/verify", "common/prio/query")  # of a share: both brokers'
 
 RULES = (
     Rule("third-party", "thirdparty/crowdveil-thirdparty",
-         ("broker/", "common/noise/", "common/base/gold") + WORKER_PARTS + CROWD + ORDER,
-         r"cv_(broker|worker|mechanism|dlaplace|privatizer|quality|crowd|order|ticket|gold)_"
-         r"|crowdveil__(crowd|order)__",
+         ("broker/", "cobroker/", "common/noise/", "common/prio/", "common/base/gold") + WORKER_PARTS + CROWD + ORDER +
+         SHARE,
+         r"cv_(broker|cobroker|worker|mechanism|dlaplace|privatizer|quality|crowd|order|share|ticket|gold|prio|field"
+         r"|xof)_"
+         r"|crowdveil__(crowd|order|share)__",
          (r"cv_policy_step$", r"cv_policy_apply$", r"cv_rank_decode$", r"crowdveil__rank__envelope__"),
-         "mechanism, noise sampler, privatizer, gold item, raw-token or order message"),
+         "mechanism, noise sampler, privatizer, share of a token, gold item, raw-token or order message"),
     Rule("broker", "broker/crowdveil-broker",
-         ("thirdparty/",) + WORKER_PARTS,
-         r"cv_(thirdparty|worker|policy|ppar|privatizer|quality)_",
-         (r"cv_mechanism_release$", r"cv_mechanism_draw$", r"cv_crowd_decode$", r"cv_rank_encode$",
-          r"crowdveil__crowd__envelope__"),
-         "policy, quality model or privatizer"),
+         ("thirdparty/", "cobroker/") + SPLITS + WORKER_PARTS,
+         r"cv_(cobroker|thirdparty|worker|policy|ppar|privatizer|quality)_|cv_prio_(shard|prove)",
+         (r"cv_mechanism_release$", r"cv_mechanism_draw$", r"cv_crowd_decode$", r"cv_rank_encode$", r"cv_share_decode$",
+          r"cv_prio_verify_leader$", r"crowdveil__crowd__envelope__"),
+         "policy, quality model, privatizer or splitting of a token"),
+    Rule("co-broker", "cobroker/crowdveil-cobroker",
+         ("broker/", "thirdparty/", "common/base/gold") + SPLITS + WORKER_PARTS + CROWD + RANK + ORDER,
+         r"cv_(broker|thirdparty|worker|policy|ppar|privatizer|quality|crowd|rank|order|ticket|gold|offers|places)_"
+         r"|cv_prio_(shard|prove)|crowdveil__(crowd|rank|order)__",
+         (r"cv_mechanism_release", r"cv_mechanism_draw$", r"cv_share_decode$", r"cv_prio_verify_helper$",
+          r"crowdveil__share__envelope__"),
+         "policy, assignment, splitting of a token, order, raw-token or rank message",
+         permitted=("broker/both/", "broker/mechanism/")),
     Rule("worker", "worker/crowdveil-worker",
-         ("broker/", "thirdparty/") + RANK + ORDER,
-         r"cv_(broker|thirdparty|mechanism|policy|ppar|rank|order)_|crowdveil__(rank|order)__",
-         (r"cv_privatizer_", r"cv_quality_", r"cv_crowd_encode$", r"crowdveil__crowd__envelope__"),
-         "mechanism, policy, release or order message"),
+         ("broker/", "cobroker/", "thirdparty/") + CHECKS + RANK + ORDER,
+         r"cv_(broker|cobroker|thirdparty|mechanism|policy|ppar|rank|order)_|cv_prio_(verify|query|accepts|decides)"
+         r"|crowdveil__(rank|order)__",
+         (r"cv_privatizer_", r"cv_quality_", r"cv_crowd_encode$", r"cv_prio_shard", r"crowdveil__crowd__envelope__"),
+         "mechanism, policy, check of a share, release or order message"),
 )
 
 
@@ -88,10 +105,6 @@ def sources_of(path):
     return sorted(set(names)), bool(re.search(r"DW_AT_producer.*(GIMPLE|-flto)", text))
 
 
-def is_below(path, prefixes):
-    return any(path.startswith(prefix) for prefix in prefixes)
-
-
 class Tree:
     """Meson's description of the build: which library is made of which sources."""
 
@@ -112,14 +125,14 @@ class Tree:
                 return str(path.relative_to(top))
         return str(path)
 
-    def libraries(self, prefixes):
-        """Archives with a source whose path starts with one of the prefixes."""
+    def libraries(self, rule):
+        """Archives with a source that the rule forbids."""
         for target in self.targets:
             if target["type"] not in ("static library", "shared library"):
                 continue
             sources = [self.relative(path) for group in target["target_sources"]
                        for path in group["sources"] + group["generated_sources"]]
-            if any(is_below(source, prefixes) for source in sources if source.endswith(".c")):
+            if any(rule.forbids(source) for source in sources if source.endswith(".c")):
                 yield Path(target["filename"][0])
 
     def examine(self, path, link_line=None):
@@ -149,7 +162,7 @@ def judge(rule, seen, libraries, tree):
     yield "link line", ([f"{rule.program} links {link}" for link in found] or
                         ([] if seen.links else [f"{rule.program}: no link line was found; expected its libraries"]))
 
-    found = [source for source in seen.sources if is_below(source, rule.forbidden)]
+    found = [source for source in seen.sources if rule.forbids(source)]
     yield "sources", ([f"{rule.program} is built from {source}" for source in found] or
                       ([] if seen.sources else [f"{rule.program} has no debug information; expected -g"]))
 
@@ -203,7 +216,7 @@ def plant(build, library):
 
 def self_check(tree, rule, real):
     """Problems of the checker itself: each check must detect the kind of breach that it is meant for."""
-    libraries = list(tree.libraries(rule.forbidden))
+    libraries = list(tree.libraries(rule))
     if not libraries:
         yield f"no library has sources that the {rule.party} must not contain; expected some: were folders moved?"
         return
@@ -234,7 +247,7 @@ def checks(build, say=lambda line: None):
         return
     real = {rule.party: tree.examine(rule.program) for rule in RULES}
     for rule in RULES:
-        libraries = list(tree.libraries(rule.forbidden))
+        libraries = list(tree.libraries(rule))
         story(rule, real[rule.party], libraries, say)
         for what, problems in judge(rule, real[rule.party], libraries, tree):
             yield f"{rule.party}: {what}", problems

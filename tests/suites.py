@@ -23,10 +23,11 @@ CORES = len(os.sched_getaffinity(0))
 
 
 class Tally:
-    """Counts of passed, failed and skipped cases; prints a line for each case that did not pass."""
+    """Counts of passed, failed and skipped cases; prints a line for each case that did not pass, and once more at the
+    end, since the output between may be longer than what a reader of it keeps."""
 
     def __init__(self):
-        self.passed, self.failed, self.skipped, self.notes = 0, 0, 0, []
+        self.passed, self.failed, self.skipped, self.notes, self.failures = 0, 0, 0, [], []
         self.fuzzed = {}  # harness: number of its corpus inputs that were replayed
 
     def ok(self, count=1):
@@ -34,7 +35,8 @@ class Tally:
 
     def fail(self, name, detail=""):
         self.failed += 1
-        print(f"FAILED {name}" + (f": {detail}" if detail else ""), flush=True)
+        self.failures.append(f"FAILED {name}" + (f": {detail}" if detail else ""))
+        print(self.failures[-1], flush=True)
 
     def skip(self, name, why):
         self.skipped += 1
@@ -178,7 +180,8 @@ def junit_cases(path):
         state, message = "passed", ""
         for child in case:
             if child.tag in ("failure", "error"):
-                state, message = "failed", child.get("message") or (child.text or "")
+                where = re.findall(r"^\S+\.py:\d+", child.text or "", re.M)[:1]
+                state, message = "failed", ": ".join((*where, child.get("message") or (child.text or "")))
             elif child.tag == "skipped" and state == "passed":
                 state, message = "skipped", child.get("message") or (child.text or "")
         yield name, state, message.strip()
@@ -321,6 +324,7 @@ VALGRIND = ("valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak
             " --soname-synonyms=somalloc=nouserintercepts")  # so that alloc_fault.c's malloc stays in use
 # These take minutes each; the address sanitizer covers them.
 NOT_UNDER_VALGRIND = {"sim": "thousands of schedules", "unit-lab-audit": "millions of draws",
+                      "prio-secrets": "runs valgrind itself",
                       "sandbox": "valgrind knows neither Landlock's nor seccomp's system call"}
 
 
@@ -371,7 +375,7 @@ def boundary(tally):
 EVIDENCE = ("tests/e2e/test_secrets.py", "tests/e2e/test_network.py")
 
 
-PROCESSES = min(CORES, 4)  # of one run of pytest; the longest file takes about a tenth of the total time
+PROCESSES = min(CORES + 1, 4)  # of one run of pytest; a test waits more than it computes
 
 
 def pytest(tally, suite, *args, marks="", jobs=PROCESSES, dist="loadfile", folder=BUILD, env=None):
@@ -443,7 +447,7 @@ def build_before():
         if archive.returncode:
             return None, "the checkout does not have the history of the version before"
         subprocess.run(["tar", "-x", "-C", folder], input=archive.stdout, check=True)
-        for command in (["meson", "setup", folder / "build", folder],
+        for command in (["meson", "setup", "-Ddebug=false", folder / "build", folder],
                         ["ninja", "-C", folder / "build", *BEFORE_PROGRAMS]):
             done = run(command)
             if done.returncode:
@@ -528,8 +532,9 @@ def sim(tally, runs=None, first=None):
 
 # Tests that the quick suite leaves out: 5 to 25 s each.
 NOT_QUICK = {"broker_memory": "every allocation fails in turn", "broker_memory_graph": "the same",
-             "broker_memory_hires": "the same", "thirdparty_memory": "the same", "unit-lab-audit": "millions of draws",
-             "unit-sampler-binomial": "the same", "unit-sampler-normal": "the same",
+             "broker_memory_hires": "the same", "broker_memory_two": "the same", "thirdparty_memory": "the same",
+             "unit-lab-audit": "millions of draws", "unit-sampler-binomial": "the same",
+             "unit-sampler-normal": "the same",
              "net-tls": "waits for every time limit", "net-bounds": "megabytes of every frame",
              "sim": "the quick suite has schedules of its own", "sim-soak": "the same"}
 QUICK_RUNS = 300
@@ -543,6 +548,28 @@ def quick(tally):
     sim(tally, QUICK_RUNS, SIM_FIRST)
     structure(tally, say=lambda line: None)
     pytest(tally, "quick", "tests/e2e", marks="quick")
+
+
+VECTORS = ("tests/vectors/vdaf", "tests/vectors/own")
+
+
+def vectors(tally, folder=None):
+    """Test vectors of Prio3 in the format of the draft: the committed ones and random ones, or those of a folder."""
+    replay = BUILD / "tests/vectors/replay"
+    check_program(tally, "vectors", replay, *((Path(folder).absolute(),) if folder else VECTORS))
+    if not folder:
+        check_program(tally, "vectors: planted", ROOT / "tests/vectors/planted", replay)
+        for name, command in (("own are the reference's", ("make", "--check")), ("agreement", ("agree", replay))):
+            done = run([ROOT / "tests/vectors" / command[0], *command[1:]])
+            tally.notes += [f"vectors: {line[2:]}" for line in done.stdout.splitlines() if line.startswith("# ")]
+            tally.check(f"vectors: {name}", [tail(done.stdout)] if done.returncode else [])
+
+
+def check_program(tally, label, *command):
+    """Counts the points of a program that prints TAP."""
+    done = run(command)
+    count_program(tally, label, {"name": Path(command[0]).name, "stdout": done.stdout, "returncode": done.returncode,
+                                 "result": "OK" if done.returncode == 0 else "FAIL"})
 
 
 def mutations(tally):
@@ -568,29 +595,31 @@ SUITES = {"quick": quick, "lint": lint, "format": format_check, "unit": unit, "b
           "contributing": contributing, "before": before, "page": page, "clang": clang, "asan": asan,
           "containers": containers, "package": package, "tidy": tidy, "sim": sim, "mutations": mutations,
           "recall": recall, "long": long, "fuzz": fuzz, "asan-e2e": asan_e2e, "tsan": tsan, "valgrind": valgrind,
-          "python": python}
-ON_BUILD = ("quick", "unit", "boundary", "e2e", "before", "containers", "package", "page", "sim", "long", "valgrind")
-DEFAULT = ("lint", "format", "unit", "python", "sim", "boundary", "e2e")
-WATCHED = ("page", "contributing", "before", "clang", "asan", "package")
-BESIDE = "containers"  # spends most of its time waiting
+          "python": python, "vectors": vectors}
+ON_BUILD = ("quick", "unit", "boundary", "e2e", "before", "containers", "package", "page", "sim", "long", "valgrind",
+            "vectors")
+DEFAULT = ("lint", "format", "unit", "vectors", "python", "sim", "boundary", "e2e")
+WATCHED = ("page", "contributing", "before", "clang", "asan")
+BESIDE = ("containers", "package")  # spend most of their time waiting
 BESIDE_FROM = "contributing"  # after `page`: a browser drops its requests when containers change network interfaces
 
 
 class Beside:
-    """A suite that runs in another process beside the others; join() prints its report."""
+    """Suites that run one by one in another process beside the others; join() prints their report."""
 
-    def __init__(self, suite):
-        self.suite, self.log = suite, tempfile.TemporaryFile("w+", errors="replace")
-        self.process = subprocess.Popen([PYTHON, "-B", __file__, suite], stdout=self.log, stderr=subprocess.STDOUT)
+    def __init__(self, suites):
+        self.suites, self.log = suites, tempfile.TemporaryFile("w+", errors="replace")
+        self.process = subprocess.Popen([PYTHON, "-B", __file__, *suites], stdout=self.log, stderr=subprocess.STDOUT)
 
     def join(self, tally):
         status = self.process.wait()
         self.log.seek(0)
         report = self.log.read()
         print(report, end="", flush=True)
+        tally.failures += dict.fromkeys(re.findall(r"^FAILED .+", report, re.M))
         counts = re.findall(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", report, re.M)
         if not counts or status not in (0, 1):
-            tally.fail(self.suite, f"ended with status {status} and without its counts")
+            tally.fail(", ".join(self.suites), f"ended with status {status} and without its counts")
             return
         tally.passed, tally.failed, tally.skipped = (
             sum_ + int(more or 0) for sum_, more in zip((tally.passed, tally.failed, tally.skipped), counts[-1]))
@@ -610,6 +639,8 @@ ABOUT = {
     "lint": ("rules for the code that no compiler checks", "2 s"),
     "format": ("all C files are formatted as clang-format does it", "2 s"),
     "unit": ("unit tests, and the corpus of every fuzz harness", "80 s"),
+    "vectors": ("test vectors of Prio3: the draft's, own ones, random ones of a Python reference, and changed ones, "
+                "which must fail", "5 s"),
     "python": ("the Python package: types (mypy), and tests with hypothesis that need no program", "30 s"),
     "sim": (f"{SIM_RUNS} simulated schedules of crashes, cuts and failing disks", "10 s"),
     "boundary": ("what each party's program, files, traffic and memory contain", "30 s"),
@@ -641,9 +672,9 @@ def about_suites():
         lines += textwrap.wrap(f"{what} ({takes or 'minutes'})", 100, initial_indent=f"  {name}".ljust(column),
                                subsequent_indent=" " * column)
     for text in (f"Without SUITE the default suites run, in about six minutes: {', '.join(DEFAULT)}. With --ci also "
-                 f"{', '.join((*WATCHED, BESIDE))}. With --long or --from only sim. A test is skipped, with the "
-                 "reason, if this machine lacks what it needs (the name localhost, pseudo-terminals, namespaces, "
-                 "access to another program's memory).",
+                 f"{', '.join((*WATCHED, *BESIDE))}. With --long or --from only sim, with --folder only vectors. "
+                 "A test is skipped, with the reason, if this machine lacks what it needs (the name localhost, "
+                 "pseudo-terminals, namespaces, access to another program's memory).",
                  "Exit status: 0 if no test failed, 1 if one failed, 2 for a usage error."):
         lines += ["", *textwrap.wrap(text, 100)]
     return "\n".join(lines)
@@ -660,14 +691,20 @@ def main():
     parser.add_argument("-k", metavar="EXPRESSION",
                         help="with e2e, asan-e2e, containers, package and page: only tests whose names match, as for "
                              "pytest -k")
+    parser.add_argument("--folder", metavar="DIR",
+                        help="with vectors: replay the test vectors (*.json) of this folder, in the format of "
+                             "draft-irtf-cfrg-vdaf")
     parser.add_argument("--seconds", metavar="N", type=whole, default=600,
                         help="with fuzz: total time, %(default)s by default; see also tests/fuzz/run --help")
     args = parser.parse_args()
     for suite in args.suite:
         if suite not in SUITES:
             parser.error(f'unknown suite "{suite}"; expected {", ".join(SUITES)}')
+    if args.folder and not Path(args.folder).is_dir():
+        parser.error(f'--folder "{args.folder}" is not a folder; expected one with test vectors, *.json')
     tally = Tally()
-    wanted = args.suite or (["sim"] if args.long or args.first else [*DEFAULT, *(WATCHED if args.ci else ())])
+    alone = ["sim"] if args.long or args.first else ["vectors"] if args.folder else []
+    wanted = args.suite or alone or [*DEFAULT, *(WATCHED if args.ci else ())]
     built = not any(suite in ON_BUILD for suite in wanted) or main_build(tally)
     beside = None
     for suite in wanted:
@@ -686,6 +723,8 @@ def main():
             fuzz(tally, args.seconds)
         elif suite == "sim":
             sim(tally, args.long, args.first)
+        elif suite == "vectors":
+            vectors(tally, args.folder)
         else:
             SUITES[suite](tally)
         passed, failed, skipped = (now - was for now, was in
@@ -694,8 +733,8 @@ def main():
               f"{time.monotonic() - started:.0f} s", flush=True)
     if beside is not None:
         beside.join(tally)
-    for note in tally.notes:
-        print(note)
+    for line in (*tally.notes, *tally.failures):
+        print(line)
     print(tally.line())
     return 1 if tally.failed else 0
 

@@ -8,6 +8,7 @@
 
 #include "common/base/mechanisms.h"
 #include "common/base/text.h"
+#include "proto/codec/chain.h"
 #include "thirdparty/policy/tail.h"
 
 static void mark(struct cv_thirdparty_campaign *campaign) {
@@ -370,7 +371,10 @@ static enum cv_err take_accepted(struct cv_thirdparty_campaign *campaign) {
   campaign->row.accepted = campaign->plan.number;
   campaign->due_plan = false;
   campaign->accepted_unstored = true;
-  return cv_chain_plan(&campaign->row.plans_hash, &campaign->plan, campaign->digest);
+  CV_TRY(cv_chain_plan(&campaign->row.plans_hash, &campaign->plan, campaign->digest));
+  /* Unless an Opened is due: it will report the acceptance. */
+  struct cv_delta *delta;
+  return campaign->due_opened ? change(campaign, &delta) : CV_OK;
 }
 
 enum cv_err cv_thirdparty_campaign_record(struct cv_thirdparty_campaign *campaign, const struct cv_plan *plan,
@@ -448,7 +452,7 @@ static enum cv_err check_release(const struct cv_thirdparty_campaign *campaign, 
   /* With less noise stated than there is the radii would be too small, and decisions wrong without a trace. */
   bool has_noise = cv_spec_has_noise(&campaign->spec) && release->tokens > 0;
   if (!cv_tail_is_valid(&release->noise) || (release->noise.groups > 0) != has_noise ||
-      (release->tokens == 0 && release->noisy_sum != 0)) {
+      !cv_noise_is_of(&release->noise, campaign->spec.brokers) || (release->tokens == 0 && release->noisy_sum != 0)) {
     return cv_fail(why, CV_ERR_INVALID,
                    "release %" PRIu64 " of campaign %" PRIu64 " has noise that mechanism %s does not add", number, id,
                    campaign->spec.mechanism.name);

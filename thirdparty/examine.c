@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "common/base/finding.h"
+#include "common/base/fingerprint.h"
 #include "common/base/local.h"
 #include "thirdparty/replay.h"
 
@@ -15,18 +16,6 @@ static const char lost_advice[] =
 struct tally {
   uint64_t campaigns, disagree;
 };
-
-struct hex {
-  char text[2 * CV_DIGEST_BYTES + 1];
-};
-
-static struct hex hex_of(const struct cv_digest *digest) {
-  struct hex hex;
-  for (size_t i = 0; i < CV_DIGEST_BYTES; i++) {
-    (void)snprintf(hex.text + 2 * i, 3, "%02x", digest->bytes[i]);
-  }
-  return hex;
-}
 
 /* An upper bound of a worker's epsilon: of the mechanism's and the privatizer's epsilon the broker charges the smaller
  * one, and this takes the larger. */
@@ -56,8 +45,8 @@ static void each(void *data, const struct cv_stored_campaign *campaign, const st
   }
   /* For crowdveil doctor and for a broker's --recover-thirdparty, which charges by these numbers. */
   cv_fact("campaign\t%s\t%" PRIu64 "\t%s\t%" PRIu64 "\t%s\t%" PRIu64 "\t%s\t%" PRIu64, campaign->key.broker,
-          campaign->key.campaign, cv_end_text(row->end), row->releases, hex_of(&row->releases_hash).text, row->accepted,
-          hex_of(&row->plans_hash).text, worker_micro(&campaign->spec));
+          campaign->key.campaign, cv_end_text(row->end), row->releases, cv_fingerprint_of(&row->releases_hash).text,
+          row->accepted, cv_fingerprint_of(&row->plans_hash).text, worker_micro(&campaign->spec));
 }
 
 static int examine_database(const struct cv_thirdparty_files *files, const char *path) {

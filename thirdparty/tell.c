@@ -113,6 +113,9 @@ void cv_tell_begin(const struct cv_chronicle_entry *entry, struct cv_buf *out) {
   tell_parameters(&json, &spec->policy.params);
   text(&json, "mechanism", spec->mechanism.name);
   text(&json, "privatizer", spec->privatizer.name);
+  if (spec->brokers == 2) {
+    whole(&json, "brokers", spec->brokers);
+  }
   cv_jot_key(&json, "epsilon");
   cv_jot_number(&json, money(spec->epsilon_micro));
   whole(&json, "token_limit", spec->tokens);

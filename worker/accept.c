@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/accept.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/array.h"
+#include "common/base/fingerprint.h"
 #include "common/base/grid.h"
 #include "common/base/party.h"
 #include "common/base/text.h"
@@ -39,6 +45,77 @@ enum cv_err cv_accept_requester(const struct cv_accept *accept, const char *requ
              ? CV_OK
              : cv_fail(why, CV_ERR_DENIED, "requester %s is not served here; expected one of %s", requester,
                        accept->requesters);
+}
+
+static enum cv_err read_pair(const char *word, size_t n, struct cv_duo *ret, struct cv_why *why) {
+  char text[2 * CV_FINGERPRINT_DIGITS + 2] = "";
+  if (n < sizeof(text)) {
+    memcpy(text, word, n);
+  }
+  /* A word of another length is not read to its end, or has no plus where it is expected. */
+  if (n != sizeof(text) - 1 || text[CV_FINGERPRINT_DIGITS] != '+' || !cv_fingerprint_read(text, &ret->broker) ||
+      !cv_fingerprint_read(text + CV_FINGERPRINT_DIGITS + 1, &ret->cobroker)) {
+    char shown[64];
+    (void)snprintf(shown, sizeof(shown), "%.*s", (int)(n < sizeof(shown) ? n : sizeof(shown) - 1), word);
+    return cv_fail(why, CV_ERR_INVALID,
+                   "accept.pairs has %s; expected BROKER+COBROKER, the fingerprints of two keys of %d hexadecimal "
+                   "digits each",
+                   cv_text_quote(shown).text, CV_FINGERPRINT_DIGITS);
+  }
+  if (cv_digest_is_same(&ret->broker, &ret->cobroker)) {
+    return cv_fail(why, CV_ERR_INVALID, "accept.pairs has %.*s twice in a pair; expected the keys of two parties",
+                   CV_FINGERPRINT_DIGITS, text);
+  }
+  return CV_OK;
+}
+
+enum cv_err cv_accept_read_pairs(const char *text, struct cv_duo **ret, size_t *ret_pairs, struct cv_why *why) {
+  struct cv_duo *all = NULL;
+  size_t count = 0, cap = 0, n;
+  enum cv_err err = CV_OK;
+  for (const char *word = NULL; err == CV_OK && text != NULL && (word = cv_text_word(&text, &n)) != NULL;) {
+    struct cv_duo *duo = CV_ARRAY_PUSH(all, count, cap);
+    err = duo == NULL ? cv_fail(why, CV_ERR_NOMEM, "out of memory") : read_pair(word, n, duo, why);
+  }
+  if (err != CV_OK) {
+    free(all);
+    return err;
+  }
+  *ret = all;
+  *ret_pairs = count;
+  return CV_OK;
+}
+
+/* Whether a pair has both keys; of the co-broker any, while it is not known. */
+static bool lists(const struct cv_accept *accept, const struct cv_digest *broker, const struct cv_digest *cobroker) {
+  bool any = false;
+  for (size_t i = 0; i < accept->pairs; i++) {
+    any = any || (cv_digest_is_same(&accept->pair[i].broker, broker) &&
+                  (cobroker == NULL || cv_digest_is_same(&accept->pair[i].cobroker, cobroker)));
+  }
+  return any;
+}
+
+enum cv_err cv_accept_brokers(const struct cv_accept *accept, const struct cv_terms *terms,
+                              const struct cv_digest *broker, const struct cv_digest *cobroker, struct cv_why *why) {
+  bool two = terms->split.score_bits > 0;
+  if (!two && accept->pairs > 0) {
+    return cv_fail(why, CV_ERR_DENIED, "the campaign has one broker; expected two, a pair of accept.pairs");
+  }
+  if (two && accept->pairs == 0) {
+    return cv_fail(why, CV_ERR_DENIED,
+                   "the campaign has two brokers; expected one, since this worker has no accept.pairs and cobroker");
+  }
+  if (two && !lists(accept, broker, NULL)) {
+    return cv_fail(why, CV_ERR_DENIED, "the broker's key is %s; expected that of a pair in accept.pairs",
+                   cv_fingerprint_of(broker).text);
+  }
+  if (two && !lists(accept, broker, cobroker)) {
+    return cv_fail(why, CV_ERR_DENIED,
+                   "the co-broker's key is %s; expected the one that accept.pairs has for the broker",
+                   cv_fingerprint_of(cobroker).text);
+  }
+  return CV_OK;
 }
 
 enum cv_err cv_accept_terms(const struct cv_accept *accept, const struct cv_terms *terms, struct cv_privatizer **ret,

@@ -4,9 +4,7 @@
 #include <string.h>
 
 #include "common/base/grid.h"
-
-/* The lease of a broker that does not tell its own: its default. */
-enum { LEASE_MS = 5000 };
+#include "worker/brokers.h"
 
 /* A value that has not been answered holds its arm: below every token value. */
 static int64_t unanswered(uint32_t arm) {
@@ -26,11 +24,9 @@ bool cv_asked_is_open(const struct cv_pending *pending) {
 }
 
 void cv_asked_begin(struct cv_worker *pool, struct cv_worker_campaign *campaign, const struct cv_assign *assign,
-                    struct cv_pending *pending, uint64_t now_ms) {
-  uint32_t lease_ms = campaign->terms.lease_ms == 0 ? LEASE_MS : campaign->terms.lease_ms;
+                    struct cv_pending *pending) {
   pending->question = pool->questions + 1;
   pending->open = assign->arms;
-  pending->due_ms = now_ms + lease_ms;
   pool->unanswered++;
   pool->questions += assign->arms;
   pool->figures.asked += assign->arms;
@@ -124,14 +120,14 @@ static bool take(struct cv_worker *pool, const struct cv_worker_campaign *campai
   const struct cv_privatizer *privatizer = campaign->privatizer;
   if (answer->is_token) {
     *ret_value = answer->value;
-    return cv_local_sends(&privatizer->law, answer->value);
+    return cv_local_sends(&privatizer->law, answer->value) && cv_worker_can_split(campaign, answer->value);
   }
   bool is_bit = answer->value == 0 || answer->value == CV_GRID;
   if (answer->value < 0 || answer->value > CV_GRID || (campaign->terms.pairs && !is_bit)) {
     return false;
   }
   *ret_value = cv_privatizer_apply(privatizer, answer->arm, answer->value, pool->config.rng);
-  return true;
+  return cv_worker_can_split(campaign, *ret_value);
 }
 
 static enum cv_err on_answer(struct cv_worker *pool, uint64_t question, struct cv_score_answer answer,
@@ -154,7 +150,9 @@ static enum cv_err on_answer(struct cv_worker *pool, uint64_t question, struct c
     return cv_fail(why, CV_ERR_INVALID,
                    answer.is_token         ? "the token is none that the privatizer sends"
                    : campaign->terms.pairs ? "the answer to a comparison is neither 0 nor 1"
-                                           : "the score is out of range");
+                   : answer.value < 0 || answer.value > CV_GRID
+                       ? "the score is out of range"
+                       : "the score is neither 0 nor 1; expected one of them, since the campaign has bits for tokens");
   }
   *value = token;
   if (--pending->open > 0) {

@@ -5,9 +5,9 @@
 
 #include "worker/state.h"
 
-/* Asks the questions of an assignment, for which `pending` was made; its values come with the answers. */
+/* Asks the questions of an assignment, for which `pending` was made; its values come with the answers, until due_ms. */
 void cv_asked_begin(struct cv_worker *pool, struct cv_worker_campaign *campaign, const struct cv_assign *assign,
-                    struct cv_pending *pending, uint64_t now_ms);
+                    struct cv_pending *pending);
 /* True if an answer is missing: there is no token yet. */
 bool cv_asked_is_open(const struct cv_pending *pending);
 /* The campaign takes no more tokens: withdraws its open questions. */

@@ -6,6 +6,7 @@
 
 static void campaign_fini(struct cv_worker_campaign *campaign) {
   cv_privatizer_free(campaign->privatizer);
+  cv_session_free(campaign->session);
   free(campaign->given);
   free(campaign->spent);
 }
@@ -45,19 +46,23 @@ struct cv_worker_campaign *cv_worker_campaigns_tell(struct cv_worker_campaigns *
                                                     const struct cv_work *work) {
   struct cv_worker_campaign *known = cv_worker_campaigns_find(campaigns, terms->id);
   struct cv_worker_campaign *campaign = known != NULL ? known : free_place(campaigns);
+  struct cv_session *session = NULL;
   uint32_t *given = NULL;
   if (campaign == NULL) {
     return NULL;
   }
-  /* Keep the counts: new terms for the same id must not reset the tokens already given. */
+  /* Keep what the pool knows: new terms for the same id must not reset the tokens already given. */
   if (known != NULL) {
     given = known->given;
+    session = known->session;
     known->given = NULL;
+    known->session = NULL;
   }
   campaign_fini(campaign);
   campaign->terms = *terms;
   campaign->work = work;
   campaign->privatizer = NULL;
+  campaign->session = session;
   campaign->given = given;
   campaign->spent = NULL;
   campaign->done = false;

@@ -5,14 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "worker/arrival.h"
 #include "worker/asked.h"
+#include "worker/brokers.h"
 #include "worker/consider.h"
 #include "worker/spent.h"
 #include "worker/state.h"
 
 enum {
   CONCURRENCY_MAX = 8192,
-  PROBE_MS = 1000,     /* between probes: arrivals while no known campaign wants a worker */
+  LEASE_MS = 5000,     /* of a broker that does not tell its own: its default */
   LATE_ACKS_MS = 2000, /* time for late acknowledgements after Done */
 };
 #define WORKERS_MAX (UINT64_C(1) << 28)
@@ -36,6 +38,7 @@ enum cv_err cv_worker_new(const struct cv_worker_config *config, struct cv_worke
     return cv_fail(why, CV_ERR_INVALID, "a range of more than %llu workers; expected a smaller one",
                    (unsigned long long)WORKERS_MAX);
   }
+  CV_REQUIRE(config->accept.pairs == 0 || config->session != NULL);
   struct cv_worker *pool = calloc(1, sizeof(*pool));
   if (pool == NULL) {
     return cv_fail(why, CV_ERR_NOMEM, "out of memory");
@@ -81,7 +84,8 @@ void cv_worker_free(struct cv_worker *pool) {
 
 /* ---- the connection ---- */
 
-void cv_worker_join(struct cv_worker *pool, uint64_t now_ms) {
+void cv_worker_join(struct cv_worker *pool, const struct cv_digest *broker, uint64_t now_ms) {
+  pool->broker = *broker;
   pool->open = pool->due = true;
   pool->hello_due = true;
   pool->greeted = pool->probing = false;
@@ -89,7 +93,7 @@ void cv_worker_join(struct cv_worker *pool, uint64_t now_ms) {
   pool->allowance_ms = pool->probed_ms = now_ms;
   for (size_t i = 0; i < pool->pendings.entries; i++) {
     /* Sent again with its first value: scored or privatized a second time, it would tell more about the score. */
-    if (pool->pendings.entry[i].values > 0 && !cv_asked_is_open(&pool->pendings.entry[i]) &&
+    if (cv_pending_has_token(&pool->pendings.entry[i]) &&
         cv_worker_outbox_token(&pool->outbox, &pool->pendings.entry[i]) != CV_OK) {
       pool->failed = true;
     }
@@ -100,6 +104,7 @@ void cv_worker_leave(struct cv_worker *pool) {
   pool->open = false;
   cv_worker_outbox_clear(&pool->outbox);
   cv_worker_campaigns_untell(&pool->campaigns);
+  cv_worker_unhold_unscored(pool);
   /* The broker drops its waiting workers with the connection, so they must arrive again on the next one. */
   while (pool->waiting.count > 0) {
     uint64_t worker = cv_line_pop(&pool->waiting);
@@ -114,19 +119,22 @@ void cv_worker_leave(struct cv_worker *pool) {
 
 /* ---- messages of the broker ---- */
 
-static enum cv_err decline(struct cv_worker *pool, struct cv_worker_campaign *campaign, const char *reason) {
-  struct cv_decline *decline = cv_worker_outbox_decline(&pool->outbox);
-  if (decline == NULL) {
-    return CV_ERR_NOMEM;
-  }
+enum cv_err cv_worker_decline(struct cv_worker *pool, struct cv_worker_campaign *campaign, const char *reason) {
   /* From here on the campaign is not live: assignments of it that are on the way get no token. */
   cv_worker_campaign_decline(campaign, reason);
-  decline->campaign = campaign->terms.id;
-  decline->why = campaign->declined;
+  /* Without a connection: the terms come again on the next one, and are considered again. */
+  if (pool->open) {
+    struct cv_decline *decline = cv_worker_outbox_decline(&pool->outbox);
+    if (decline == NULL) {
+      return CV_ERR_NOMEM;
+    }
+    decline->campaign = campaign->terms.id;
+    decline->why = campaign->declined;
+  }
   char text[CV_WHY_BYTES + CV_NAME_BYTES + 32];
   (void)snprintf(text, sizeof(text), "declined campaign \"%s\": %s", campaign->terms.name, campaign->declined);
   cv_worker_note(pool, text);
-  return CV_OK;
+  return cv_worker_unhold(pool, campaign->terms.id);
 }
 
 enum cv_err cv_worker_decline_one(struct cv_worker *pool, const uint8_t ticket[CV_TICKET_BYTES], const char *why) {
@@ -159,8 +167,9 @@ static enum cv_err on_terms(struct cv_worker *pool, const struct cv_terms *terms
   }
   /* Considered each time that the broker sends terms: accepted once, a campaign could otherwise weaken them later. */
   enum cv_err err = cv_work_consider(&pool->config, campaign->work, terms, pool->met, &campaign->privatizer, &reason);
+  err = err == CV_OK ? cv_worker_meet_brokers(pool, campaign, &reason) : err;
   if (err != CV_OK) {
-    return err == CV_ERR_NOMEM ? err : decline(pool, campaign, reason.text);
+    return err == CV_ERR_NOMEM ? err : cv_worker_decline(pool, campaign, reason.text);
   }
   /* Declined terms need no counts, and most brokers have campaigns that a worker never serves. */
   if (campaign->given == NULL) {
@@ -197,18 +206,32 @@ static void count_given(struct cv_worker *pool, uint64_t worker, uint32_t scores
   }
 }
 
+bool cv_worker_may_answer(const struct cv_worker *pool, const struct cv_worker_campaign *campaign, uint64_t worker) {
+  return campaign->given[worker - pool->config.first] < campaign->terms.tokens_per_worker &&
+         (cv_worker_may_give(pool, worker, 1) || cv_worker_has_open_slot(pool, campaign, worker));
+}
+
+bool cv_worker_may_come(const struct cv_worker *pool, uint64_t worker) {
+  bool may = cv_worker_may_give(pool, worker, 1);
+  for (uint32_t i = 0; i < pool->campaigns.count && !may; i++) {
+    const struct cv_worker_campaign *campaign = &pool->campaigns.entry[i];
+    may = cv_worker_campaign_is_live(campaign) && cv_worker_may_answer(pool, campaign, worker);
+  }
+  return may;
+}
+
 bool cv_worker_is_wanted(const struct cv_worker *pool, uint64_t worker) {
   bool none_live = true;
   for (uint32_t i = 0; i < pool->campaigns.count; i++) {
     const struct cv_worker_campaign *campaign = &pool->campaigns.entry[i];
     if (cv_worker_campaign_is_live(campaign) && campaign->told) {
       none_live = false;
-      if (campaign->given[worker - pool->config.first] < campaign->terms.tokens_per_worker) {
-        return cv_worker_may_give(pool, worker, 1);
+      if (cv_worker_may_answer(pool, campaign, worker)) {
+        return true;
       }
     }
   }
-  return none_live && cv_worker_may_give(pool, worker, 1);
+  return none_live && cv_worker_may_come(pool, worker);
 }
 
 enum cv_err cv_worker_move_on(struct cv_worker *pool, uint64_t worker) {
@@ -251,6 +274,7 @@ static enum cv_err check_assign(const struct cv_worker *pool, const struct cv_wo
     }
   }
   CV_TRY(check_opponent(&campaign->terms, assign, why));
+  CV_TRY(cv_worker_check_slot(pool, campaign, assign, why));
   /* A second answer under one ticket would be a second draw for the same place. */
   if (cv_pendings_find(&pool->pendings, assign->ticket) != NULL) {
     return cv_fail(why, CV_ERR_STATE, "the broker assigned an unacknowledged ticket again");
@@ -293,32 +317,25 @@ static enum cv_err score_of(struct cv_worker *pool, const struct cv_worker_campa
 }
 
 enum cv_err cv_worker_give(struct cv_worker *pool, struct cv_worker_campaign *campaign, struct cv_pending *pending) {
+  bool made, counts;
+  CV_TRY(cv_worker_make_shares(pool, campaign, pending, &made, &counts));
+  if (!made) {
+    return CV_OK;
+  }
   /* Count before the token is queued: the shell stores the count before the frame leaves. */
   campaign->given[pending->worker - pool->config.first]++;
   pool->spent_due = true;
-  count_given(pool, pending->worker, pending->values);
+  if (counts) {
+    count_given(pool, pending->worker, pending->values);
+  }
   /* Without a connection: the next one queues it. */
   return pool->open ? cv_worker_outbox_token(&pool->outbox, pending) : CV_OK;
 }
 
-/* Takes the scores, privatizes them and queues the token, which stays pending until its acknowledgement. */
-static enum cv_err answer(struct cv_worker *pool, struct cv_worker_campaign *campaign, const struct cv_assign *assign,
-                          uint64_t now_ms, struct cv_why *why) {
-  CV_TRY(check_assign(pool, campaign, assign, why));
-  if (!has_score(pool, assign)) {
-    CV_TRY(cv_worker_decline_one(pool, assign->ticket, "the worker has no score for this arm"));
-    return cv_worker_move_on(pool, assign->worker);
-  }
-  struct cv_pending *pending = cv_pendings_add(&pool->pendings, assign->ticket);
-  if (pending == NULL) {
-    return cv_fail(why, CV_ERR_LIMIT, "the broker made more than %zu assignments at once; expected at most %u",
-                   pool->pendings.entries, pool->config.concurrency);
-  }
-  pending->worker = assign->worker;
-  pending->campaign = assign->campaign;
-  pending->values = assign->arms;
+enum cv_err cv_worker_score(struct cv_worker *pool, struct cv_worker_campaign *campaign, const struct cv_assign *assign,
+                            struct cv_pending *pending) {
   if (pool->config.asker != NULL) {
-    cv_asked_begin(pool, campaign, assign, pending, now_ms);
+    cv_asked_begin(pool, campaign, assign, pending);
     return CV_OK;
   }
   struct cv_moment at = {
@@ -342,6 +359,26 @@ static enum cv_err answer(struct cv_worker *pool, struct cv_worker_campaign *cam
     }
   }
   return cv_worker_give(pool, campaign, pending);
+}
+
+static enum cv_err answer(struct cv_worker *pool, struct cv_worker_campaign *campaign, const struct cv_assign *assign,
+                          uint64_t now_ms, struct cv_why *why) {
+  CV_TRY(check_assign(pool, campaign, assign, why));
+  if (!has_score(pool, assign)) {
+    CV_TRY(cv_worker_decline_one(pool, assign->ticket, "the worker has no score for this arm"));
+    return cv_worker_move_on(pool, assign->worker);
+  }
+  struct cv_pending *pending = cv_pendings_add(&pool->pendings, assign->ticket);
+  if (pending == NULL) {
+    return cv_fail(why, CV_ERR_LIMIT, "the broker made more than %zu assignments at once; expected at most %u",
+                   pool->pendings.entries, pool->config.concurrency);
+  }
+  pending->worker = assign->worker;
+  pending->campaign = assign->campaign;
+  pending->values = assign->arms;
+  pending->lease_ms = campaign->terms.lease_ms == 0 ? LEASE_MS : campaign->terms.lease_ms;
+  pending->due_ms = now_ms + pending->lease_ms;
+  return cv_worker_hold(pool, campaign, assign, pending) ? CV_OK : cv_worker_score(pool, campaign, assign, pending);
 }
 
 /* Removes a worker that the broker answered from the waiting line; false if it was not waiting. */
@@ -375,7 +412,7 @@ static enum cv_err on_assign(struct cv_worker *pool, const struct cv_assign *ass
   if (!cv_worker_campaign_is_live(campaign)) {
     return cv_worker_move_on(pool, assign->worker); /* declined or done meanwhile: send no token */
   }
-  if (!cv_worker_may_give(pool, assign->worker, assign->arms)) {
+  if (!cv_worker_may_give(pool, assign->worker, assign->arms) && !cv_worker_slot_is_open(pool, campaign, assign)) {
     /* Later assignments would ask for as many scores, so the worker leaves for good. */
     pool->given[assign->worker - pool->config.first] = CV_GIVEN_NEVER;
     CV_TRY(decline_over_limit(pool, assign));
@@ -398,13 +435,14 @@ static enum cv_err on_ack(struct cv_worker *pool, const struct cv_crowd_ack *ack
     return CV_OK; /* acknowledged before, on an earlier connection */
   }
   /* The outbox borrows the entry that an Ack frees, and a token that has not left cannot have been counted. */
-  if (cv_asked_is_open(pending) || cv_worker_outbox_holds(&pool->outbox, pending)) {
+  if (!cv_pending_has_token(pending) || cv_worker_outbox_holds(&pool->outbox, pending)) {
     return cv_fail(why, CV_ERR_STATE, "an acknowledgement of an unsent token");
   }
   uint64_t worker = pending->worker;
   struct cv_worker_campaign *campaign = cv_worker_campaigns_find(&pool->campaigns, pending->campaign);
   uint32_t *given = campaign == NULL || campaign->given == NULL ? NULL : &campaign->given[worker - pool->config.first];
   cv_asked_tell(pool, pending, ack->verdict);
+  cv_worker_settle_slot(pool, campaign, pending, ack->verdict);
   cv_pendings_remove(&pool->pendings, pending);
   switch (ack->verdict) {
     case CV_VERDICT_ACCEPTED:
@@ -482,6 +520,7 @@ static enum cv_err on_done(struct cv_worker *pool, uint64_t id, uint64_t now_ms)
     /* Workers that had given all that this campaign takes may be wanted by the next one. */
     pool->next = pool->config.first;
     pool->late_ms = now_ms + LATE_ACKS_MS;
+    CV_TRY(cv_worker_unhold(pool, id));
     return cv_asked_end(pool, id);
   }
   return CV_OK;
@@ -573,138 +612,15 @@ bool cv_worker_is_pending(const struct cv_worker *pool) {
   return pool->due;
 }
 
-/* ---- arrivals ---- */
-
-/* Token bucket: adds the arrivals that the rate permits since the last call, at most one second of them. */
-static uint64_t permitted(struct cv_worker *pool, uint64_t now_ms) {
-  if (pool->config.arrival_rate <= 0) {
-    return UINT64_MAX;
-  }
-  /* At least 1, or a rate below one per second would never permit an arrival. */
-  double burst = pool->config.arrival_rate > 1 ? pool->config.arrival_rate : 1;
-  pool->allowance += pool->config.arrival_rate * (double)(now_ms - pool->allowance_ms) / 1000;
-  pool->allowance_ms = now_ms;
-  pool->allowance = pool->allowance < burst ? pool->allowance : burst;
-  return (uint64_t)pool->allowance;
-}
-
-/* Behind a worker is a person, who may be away. */
-static bool only_who_comes(const struct cv_worker *pool) {
-  return pool->config.asker != NULL && pool->config.asker->waits;
-}
-
-/* The broker sends campaigns only to workers that arrive. While no known campaign wants a worker, one worker arrives
- * every PROBE_MS to learn of new campaigns. */
-static bool next_probe(struct cv_worker *pool, uint64_t now_ms, uint64_t *ret_worker) {
-  if (only_who_comes(pool) || pool->waiting.count > 0 || pool->pendings.count > 0 ||
-      now_ms < pool->probed_ms + PROBE_MS) {
-    return false;
-  }
-  pool->probed_ms = now_ms;
-  /* Another worker each time: this one may be the only one that no campaign wants. */
-  uint64_t worker = pool->probe;
-  pool->probe = worker == pool->config.last ? pool->config.first : worker + 1;
-  if (pool->here[worker - pool->config.first] || !cv_worker_may_give(pool, worker, 1) ||
-      (pool->config.stock != NULL && cv_stock_left(pool->config.stock, worker) == 0)) {
-    return false;
-  }
-  if (pool->wish != NULL) {
-    pool->wish[worker - pool->config.first] = CV_STOCK_NONE;
-  }
-  pool->probing = true;
-  *ret_worker = worker;
-  return true;
-}
-
-static bool may_come(void *data, uint64_t worker) {
-  const struct cv_worker *pool = data;
-  return !pool->here[worker - pool->config.first] && cv_worker_is_wanted(pool, worker);
-}
-
-/* With a stock: frees the workers that moved on or whose backoff is over, and lets the stock choose worker and arm. */
-static bool next_of_stock(struct cv_worker *pool, uint64_t now_ms, uint64_t *ret_worker) {
-  uint32_t arm;
-  while (pool->again.count > 0) {
-    pool->here[cv_line_pop(&pool->again) - pool->config.first] = 0;
-  }
-  while (pool->resting.count > 0 && cv_line_at(&pool->resting, 0)->due_ms <= now_ms) {
-    pool->here[cv_line_pop(&pool->resting) - pool->config.first] = 0;
-  }
-  if (!cv_stock_next(pool->config.stock, now_ms, may_come, pool, ret_worker, &arm)) {
-    return false;
-  }
-  pool->wish[*ret_worker - pool->config.first] = arm;
-  return true;
-}
-
-/* The next worker that a campaign may want: backoff over first, then workers to arrive again, then the others. */
-static bool next_wanted(struct cv_worker *pool, uint64_t now_ms, uint64_t *ret_worker) {
-  if (pool->config.stock != NULL) {
-    return next_of_stock(pool, now_ms, ret_worker);
-  }
-  if (pool->resting.count > 0 && cv_line_at(&pool->resting, 0)->due_ms <= now_ms) {
-    *ret_worker = cv_line_pop(&pool->resting);
-    return true;
-  }
-  if (pool->again.count > 0) {
-    *ret_worker = cv_line_pop(&pool->again);
-    return true;
-  }
-  while (pool->next <= pool->config.last && !only_who_comes(pool)) {
-    uint64_t worker = pool->next++;
-    if (!pool->here[worker - pool->config.first] && cv_worker_is_wanted(pool, worker)) {
-      *ret_worker = worker;
-      return true;
-    }
-  }
-  return false;
-}
-
-/* The next worker to arrive; false if there is none now. */
-static bool next_arrival(struct cv_worker *pool, uint64_t now_ms, uint64_t *ret_worker) {
-  if (next_wanted(pool, now_ms, ret_worker)) {
-    pool->probing = false;
-    return true;
-  }
-  return next_probe(pool, now_ms, ret_worker);
-}
-
-/*
- * Keeps twice the concurrency waiting at the broker, so that it can assign without a round trip. In campaigns that hire
- * every worker waits, since the broker may want any one of them.
- */
-static enum cv_err arrive(struct cv_worker *pool, uint64_t now_ms) {
-  uint64_t most = permitted(pool, now_ms);
-  uint64_t hired = 0;
-  for (size_t i = 0; i < pool->config.works; i++) {
-    hired += pool->config.work[i].hires ? pool->config.work[i].arms : 0;
-  }
-  uint64_t ahead = 2 * (uint64_t)pool->config.concurrency + hired;
-  const struct cv_asker *asker = pool->config.asker;
-  if (asker != NULL && asker->room != NULL && asker->room(asker->data) < ahead) {
-    ahead = asker->room(asker->data);
-  }
-  /* Arrivals come in bursts of up to the concurrency, so that a message names many workers. */
-  if (pool->waiting.count > pool->config.concurrency + hired && pool->config.arrival_rate <= 0) {
-    return CV_OK;
-  }
-  uint64_t worker;
-  for (uint64_t n = 0; n < most && pool->waiting.count < ahead && next_arrival(pool, now_ms, &worker); n++) {
-    pool->here[worker - pool->config.first] = 1;
-    CV_TRY(cv_line_push(&pool->waiting, worker, 0));
-    CV_TRY(cv_worker_outbox_arrive(&pool->outbox, worker,
-                                   pool->wish == NULL ? CV_WISH_NONE : pool->wish[worker - pool->config.first]));
-    pool->allowance -= pool->config.arrival_rate > 0;
-  }
-  return CV_OK;
-}
+/* ---- the frame to send ---- */
 
 bool cv_worker_flush(struct cv_worker *pool, uint64_t now_ms, struct cv_crowd_frame *ret) {
   pool->due = false;
   /* Late tokens expire even while the connection is closed; arrivals need an open one. */
   if (cv_unless_failed(&pool->failed, drop_late(pool, now_ms), NULL) != CV_OK ||
-      cv_unless_failed(&pool->failed, cv_asked_expire(pool, now_ms), NULL) != CV_OK || !pool->open ||
-      cv_unless_failed(&pool->failed, arrive(pool, now_ms), NULL) != CV_OK ||
+      cv_unless_failed(&pool->failed, cv_asked_expire(pool, now_ms), NULL) != CV_OK ||
+      cv_unless_failed(&pool->failed, cv_worker_unhold_late(pool, now_ms), NULL) != CV_OK || !pool->open ||
+      cv_unless_failed(&pool->failed, cv_worker_arrive(pool, now_ms), NULL) != CV_OK ||
       cv_unless_failed(&pool->failed, cv_worker_spent_tell(pool, now_ms), NULL) != CV_OK) {
     return false;
   }
@@ -719,17 +635,11 @@ bool cv_worker_flush(struct cv_worker *pool, uint64_t now_ms, struct cv_crowd_fr
   return frame.hello.present || frame.arrives + frame.tokens + frame.declines > 0;
 }
 
-/* True if no absent worker could arrive, even if every arm were open. */
-static bool is_used_up(const struct cv_worker *pool) {
-  const struct cv_stock *stock = pool->config.stock;
-  return stock == NULL ? pool->next > pool->config.last : !cv_stock_any(stock, may_come, (void *)(uintptr_t)pool);
-}
-
 bool cv_worker_is_done(const struct cv_worker *pool) {
   bool any_live = cv_worker_campaigns_any_live(&pool->campaigns);
   /* A probe that waits is not a worker that still has something to give. */
   bool nobody_left = pool->waiting.count == (pool->probing ? 1 : 0) && pool->again.count == 0 &&
-                     pool->resting.count == 0 && is_used_up(pool);
+                     pool->resting.count == 0 && cv_worker_is_used_up(pool);
   bool all_met = true;
   for (size_t i = 0; i < pool->config.works; i++) {
     all_met = all_met && pool->met[i];
@@ -741,4 +651,8 @@ bool cv_worker_is_done(const struct cv_worker *pool) {
 
 void cv_worker_figures(const struct cv_worker *pool, struct cv_worker_figures *ret) {
   *ret = pool->figures;
+  for (uint32_t i = 0; i < pool->campaigns.count; i++) {
+    const struct cv_session *session = pool->campaigns.entry[i].session;
+    ret->sessions += session != NULL && session->state == CV_SESSION_STANDS;
+  }
 }

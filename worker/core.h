@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The core of a worker pool: a range of virtual workers on one connection; a single worker is a range of one. Pure:
- * time and randomness are arguments.
+ * The core of a worker pool: a range of virtual workers on one connection to the broker, and one to its co-broker for
+ * campaigns with two brokers; a single worker is a range of one. Pure: time and randomness are arguments.
  *
  * Each worker arrives, waits for an assignment, scores, privatizes, sends its token and waits for the acknowledgement.
  * Then it leaves, or arrives again while a campaign takes more tokens from it. The pool keeps an unacknowledged token
  * and sends the same token again on the next connection.
  *
  *   opened -> events -> cv_worker_flush() -> send -> ... -> closed -> opened again -> ...
+ *
+ * Of a campaign with two brokers a token leaves only after the co-broker has told the same terms as the broker and
+ * begun a session, and then in two shares (split.h). An assignment is held for as long, and declined when its lease is
+ * nearly over.
+ *
+ *   co-broker opened -> cv_worker_flush_share() -> send -> events -> ... -> closed -> opened again -> ...
  *
  * Running out of memory ends the pool: from then on cv_worker_on_crowd() returns CV_ERR_NOMEM, cv_worker_flush()
  * returns false and cv_worker_has_failed() returns true. The shell stops the process, and the broker assigns the open
@@ -22,6 +28,7 @@
 #include "proto/codec/crowd.h"
 #include "worker/accept.h"
 #include "worker/quality/moment.h"
+#include "worker/session.h"
 #include "worker/stock.h"
 
 struct cv_worker;
@@ -98,13 +105,17 @@ struct cv_worker_config {
    * before it sends that frame. NULL: totals are not stored. */
   void (*give)(void *data, uint64_t worker, uint32_t scores);
   void *give_data;
-  struct cv_rng *rng; /* for the privatizer */
-  /* Unsafe, for tests: a token's value is a function of (privatizer_seed, arm, place) instead. */
+  struct cv_rng *rng;                   /* for the privatizer */
+  const struct cv_session_ops *session; /* NULL: accept.pairs is empty. Borrowed */
+  /* Unsafe, for tests: a token's value, and how it is rounded for two brokers, is a function of (privatizer_seed, arm,
+   * place) instead. How it is split never is. */
   bool privatizer_seeded;
   uint64_t privatizer_seed;
   /* Unsafe, for teaching: is told each score and the token that is made of it, in grid units. NULL, else. */
   void (*show)(void *data, uint64_t worker, uint32_t arm, int64_t score, int64_t value);
-  /* Logs one line for the operator; may be NULL. `note_data` is of `show`, too. */
+  /* The same, with two brokers: the two shares of that token, as they leave. NULL, else. */
+  void (*show_shares)(void *data, uint64_t worker, const struct cv_token_share *share);
+  /* Logs one line for the operator; may be NULL. `note_data` is of `show` and `show_shares`, too. */
   void (*note)(void *data, const char *text);
   void *note_data;
 };
@@ -113,6 +124,8 @@ struct cv_worker_figures {
   uint64_t accepted, duplicates, expired, refused;
   uint64_t asked, late, passed; /* questions to a source that answers later; assignments withdrawn and declined */
   uint32_t campaigns;           /* whose terms the pool accepted */
+  uint32_t sessions;            /* with the co-broker, now */
+  uint64_t unheld;              /* assignments declined since no session came in time */
 };
 
 /* Borrows what the config points to until cv_worker_free(). CV_ERR_INVALID with the reason, or CV_ERR_NOMEM. */
@@ -120,8 +133,9 @@ CV_MUST_USE enum cv_err cv_worker_new(const struct cv_worker_config *config, str
                                       struct cv_why *why);
 void cv_worker_free(struct cv_worker *pool);
 
-/* Connection opened: queues every unacknowledged token again. Connection closed: waiting workers will arrive again. */
-void cv_worker_join(struct cv_worker *pool, uint64_t now_ms);
+/* Connection opened, to the broker with this key: queues every unacknowledged token again. Connection closed: waiting
+ * workers will arrive again. */
+void cv_worker_join(struct cv_worker *pool, const struct cv_digest *broker, uint64_t now_ms);
 void cv_worker_leave(struct cv_worker *pool);
 /*
  * Takes in one frame of the broker. An error other than CV_ERR_NOMEM means that the broker broke the protocol, for
@@ -130,6 +144,15 @@ void cv_worker_leave(struct cv_worker *pool);
  */
 CV_MUST_USE enum cv_err cv_worker_on_crowd(struct cv_worker *pool, const struct cv_crowd_frame *frame, uint64_t now_ms,
                                            struct cv_why *why);
+
+/* The same for the connection to the co-broker: sessions end with it. What it says may decline campaigns and give
+ * tokens, so the broker's frame is flushed after it, too. */
+void cv_worker_join_co(struct cv_worker *pool, const struct cv_digest *cobroker);
+void cv_worker_leave_co(struct cv_worker *pool);
+CV_MUST_USE enum cv_err cv_worker_on_share(struct cv_worker *pool, const struct cv_share_frame *frame, uint64_t now_ms,
+                                           struct cv_why *why);
+bool cv_worker_flush_share(struct cv_worker *pool, uint64_t now_ms, struct cv_share_frame *ret);
+
 /* Call several times a second: workers in backoff may be due, and the arrival rate may permit arrivals. */
 void cv_worker_tick(struct cv_worker *pool);
 /* True if an event or a tick came since the last flush. */

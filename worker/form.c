@@ -207,13 +207,18 @@ static struct request *begin_request(struct cv_form *form, struct MHD_Connection
   return request;
 }
 
+/* The largest score that the person may choose: 1 where scores are split as bits. */
+static uint64_t steps_of(const struct cv_form *form, const struct person *person) {
+  bool bits = person->state >= ASKED && person->about->terms.split.score_bits == CV_SPLIT_BIT &&
+              person->about->law.epsilon_micro == CV_EPSILON_NONE;
+  return bits ? 1 : form->config.settings->steps;
+}
+
 /* Shows the page of the person's state, with what became of the last answer, once. */
 static enum MHD_Result show(struct cv_form *form, struct MHD_Connection *connection, struct person *person,
                             bool is_over) {
-  struct cv_form_view view = {.notice = person->notice,
-                              .noticed = person->noticed,
-                              .secret = person->secret,
-                              .steps = form->config.settings->steps};
+  struct cv_form_view view = {
+      .notice = person->notice, .noticed = person->noticed, .secret = person->secret, .steps = steps_of(form, person)};
   struct cv_buf page = {0};
   person->notice = CV_FORM_NO_NOTICE;
   if (person->state == ASKED) {
@@ -303,7 +308,7 @@ static enum MHD_Result answer_post(struct cv_form *form, struct MHD_Connection *
   if (request->is_long) {
     return refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE, "too long; expected what the form sends");
   }
-  if (cv_form_read(request->body, request->body_n, form->config.settings->steps, &post, &why) != CV_OK) {
+  if (cv_form_read(request->body, request->body_n, steps_of(form, person), &post, &why) != CV_OK) {
     return refuse(connection, MHD_HTTP_BAD_REQUEST, why.text);
   }
   if (!is_own_secret(person, post.secret)) {

@@ -89,22 +89,28 @@ static void put_epsilon(struct cv_buf *out, const char *name, uint64_t epsilon_m
 static void put_fate(const struct cv_form_view *view, struct cv_buf *out) {
   const struct cv_terms *terms = view->terms;
   const struct cv_traits *traits = cv_traits_of(terms->mechanism.name);
+  bool two = terms->split.score_bits > 0;
   put(out, "<p class=\"fate\" id=\"fate\">");
-  if (view->law->epsilon_micro == CV_EPSILON_NONE) {
+  if (view->law->epsilon_micro == CV_EPSILON_NONE && two) {
+    put(out,
+        "Your score goes to this site, which can read it, and in two parts to two brokers, of which neither can read "
+        "it; they add it to the scores of others, and ");
+  } else if (view->law->epsilon_micro == CV_EPSILON_NONE) {
     put(out,
         "Your score goes to this site and to the broker, which can both read it; the broker adds it to the scores "
         "of others, and ");
   } else {
     put(out, "Your score stays in this browser, which sends a random answer in its place (");
     put_epsilon(out, terms->privatizer.name, view->law->epsilon_micro);
-    put(out, "); neither this site nor the broker sees the score, and of the random answers ");
+    put(out, two ? "); neither this site nor a broker" : "); neither this site nor the broker");
+    put(out, " sees the score, and of the random answers ");
   }
   if (traits->noise != CV_NOISE_NONE) {
     put(out, "only sums with noise (");
     put_epsilon(out, terms->mechanism.name, terms->epsilon_micro);
-    put(out, ") leave the broker.</p>\n");
+    put(out, two ? ") leave the brokers.</p>\n" : ") leave the broker.</p>\n");
   } else {
-    put(out, "only sums leave the broker.</p>\n");
+    put(out, "only sums leave the broker.</p>\n"); /* two brokers always add noise */
   }
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* crowdveil-worker: reads the settings, then runs the worker's shell until a signal stops it. */
+#include <stdlib.h>
+
 #include "common/base/mechanisms.h"
 #include "common/crypto/crypto.h"
 #include "worker/shell.h"
@@ -19,6 +21,10 @@ static const struct cv_config_rule rules[] = {
      .offset = AT(broker_name),
      .required = true,
      .help = "name that the broker's certificate must have"},
+    {.key = "cobroker",
+     .type = CV_CONFIG_TEXT,
+     .offset = AT(cobroker),
+     .help = "HOST:PORT of the co-broker; with accept.pairs only"},
     {.key = "campaign",
      .type = CV_CONFIG_PATH,
      .offset = AT(campaign),
@@ -76,6 +82,12 @@ static const struct cv_config_rule rules[] = {
      .high = 1,
      .fallback = "0",
      .help = "largest delta of a privatizer to accept: the chance that a token reveals more than epsilon allows"},
+    {.key = "accept.pairs",
+     .type = CV_CONFIG_TEXT,
+     .offset = AT(accept_pairs),
+     .help =
+         "pairs of brokers whose campaigns with two brokers to serve, and then no other campaigns: BROKER+COBROKER, "
+         "the fingerprints of their keys, separated by commas (default: only campaigns with one broker)"},
     {.key = "accept.tokens",
      .type = CV_CONFIG_WHOLE,
      .offset = AT(accept_tokens),
@@ -169,7 +181,11 @@ static enum cv_err check(const void *settings, const char *word, struct cv_why *
   const struct cv_worker_settings *worker = settings;
   struct cv_works works;
   struct cv_drbg drbg;
+  struct cv_duo *pairs;
+  size_t count;
   (void)word;
+  CV_TRY(cv_worker_read_pairs(worker, &pairs, &count, why));
+  free(pairs);
   cv_drbg_init(&drbg);
   enum cv_err err = cv_works_load(worker->campaign, worker->seed, worker->exec != NULL || worker->form.listen != NULL,
                                   &drbg.rng, &works, why);

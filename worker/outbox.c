@@ -33,10 +33,12 @@ enum cv_err cv_worker_outbox_token(struct cv_worker_outbox *outbox, struct cv_pe
   if (token == NULL) {
     return CV_ERR_NOMEM;
   }
+  const struct cv_pending_split *split = pending->split;
+  /* Borrowed: values and shares stay in the pending entry until its Ack. */
+  *token = (struct cv_token){.values = split == NULL ? pending->values : 0,
+                             .value = split == NULL ? pending->value : NULL,
+                             .share = split == NULL ? NULL : &split->share};
   memcpy(token->ticket, pending->ticket, sizeof(token->ticket));
-  token->values = pending->values;
-  /* Borrowed: the values stay in the pending entry until its Ack. */
-  token->value = pending->value;
   pending->batch = outbox->batch;
   return CV_OK;
 }

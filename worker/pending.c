@@ -30,6 +30,7 @@ enum cv_err cv_pendings_init(struct cv_pendings *pendings, size_t entries, uint6
 
 void cv_pendings_fini(struct cv_pendings *pendings) {
   free(pendings->entry);
+  free(pendings->split);
   free(pendings->bucket);
   *pendings = (struct cv_pendings){0};
 }
@@ -56,6 +57,8 @@ struct cv_pending *cv_pendings_add(struct cv_pendings *pendings, const uint8_t t
   memcpy(pending->ticket, ticket, CV_TICKET_BYTES);
   pending->question = 0;
   pending->open = 0;
+  pending->waits = CV_WAITS_NOT;
+  pending->split = NULL;
   pending->next = *bucket;
   *bucket = pending;
   pendings->count++;
@@ -81,4 +84,15 @@ void cv_pendings_remove(struct cv_pendings *pendings, struct cv_pending *pending
   pending->next = pendings->free;
   pendings->free = pending;
   pendings->count--;
+}
+
+enum cv_err cv_pendings_split(struct cv_pendings *pendings) {
+  if (pendings->split == NULL) {
+    pendings->split = calloc(pendings->entries, sizeof(*pendings->split));
+  }
+  return pendings->split == NULL ? CV_ERR_NOMEM : CV_OK;
+}
+
+bool cv_pending_has_token(const struct cv_pending *pending) {
+  return pending->values > 0 && pending->open == 0 && pending->waits == CV_WAITS_NOT;
 }

@@ -35,11 +35,15 @@ struct shell {
   struct cv_invited invited;
   int form_socket; /* bound; -1: none, or taken by `form` */
   unsigned form_port;
-  struct cv_form *form;        /* NULL: no people give them */
-  struct cv_lane *broker;      /* NULL while the broker is not connected */
-  struct cv_crowd_frame frame; /* of this turn */
-  bool speaks;                 /* `frame` is not sent yet */
-  bool announced;              /* the first connection was reported on stdout */
+  struct cv_form *form; /* NULL: no people give them */
+  struct cv_duo *pairs; /* accept.pairs; owned */
+  size_t pair_count;
+  struct cv_session_ops session;
+  struct cv_lane *broker, *cobroker; /* NULL while it is not connected */
+  struct cv_crowd_frame frame;       /* of this turn */
+  struct cv_share_frame share;       /* likewise, to the co-broker */
+  bool speaks, shares;               /* it is not sent yet */
+  bool announced;                    /* the first connection was reported on stdout */
 };
 
 /* ---- connections ---- */
@@ -47,10 +51,15 @@ struct shell {
 static enum cv_err join(void *party, const struct cv_identity *identity, struct cv_lane *lane, void **ret_conn,
                         struct cv_why *why) {
   struct shell *shell = party;
-  shell->broker = lane;
-  /* One connection at a time, so the core itself is the handle. */
-  *ret_conn = shell->core;
-  cv_worker_join(shell->core, cv_clock_mono_ms());
+  /* One connection at a time to each, so that the place of its lane is the handle. */
+  struct cv_lane **at = identity->role == CV_ROLE_COBROKER ? &shell->cobroker : &shell->broker;
+  *ret_conn = at;
+  *at = lane;
+  if (at == &shell->cobroker) {
+    cv_worker_join_co(shell->core, &identity->key);
+    return CV_OK;
+  }
+  cv_worker_join(shell->core, &identity->key, cv_clock_mono_ms());
   if (!shell->announced) {
     const struct cv_identity *own = cv_daemon_identity(shell->daemon);
     /* Printed once: scripts wait for this line, and reconnections are in the log. */
@@ -63,6 +72,12 @@ static enum cv_err join(void *party, const struct cv_identity *identity, struct 
 
 static void leave(void *party, void *conn) {
   struct shell *shell = party;
+  if (conn == &shell->cobroker) {
+    shell->cobroker = NULL;
+    shell->shares = false;
+    cv_worker_leave_co(shell->core);
+    return;
+  }
   shell->broker = NULL;
   /* The frame of this turn is for a connection that is gone: its tokens are sent again on the next one. */
   shell->speaks = false;
@@ -75,8 +90,19 @@ static enum cv_err feed_crowd(void *party, void *conn, const void *frame, uint64
   return cv_worker_on_crowd(shell->core, frame, now_ms, why);
 }
 
+static enum cv_err feed_share(void *party, void *conn, const void *frame, uint64_t now_ms, uint64_t wall_ms,
+                              struct cv_why *why) {
+  const struct shell *shell = party;
+  return cv_worker_on_share(shell->core, frame, now_ms, why);
+}
+
 static bool next_out(void *party, struct cv_lane_out *ret) {
   struct shell *shell = party;
+  if (shell->shares) {
+    *ret = (struct cv_lane_out){.lane = shell->cobroker, .frame = &shell->share};
+    shell->shares = false;
+    return true;
+  }
   *ret = (struct cv_lane_out){.lane = shell->broker, .frame = &shell->frame};
   bool speaks = shell->speaks;
   shell->speaks = false;
@@ -85,7 +111,40 @@ static bool next_out(void *party, struct cv_lane_out *ret) {
 
 static const struct cv_lane_kind kinds[] = {
     {.roles = 1U << CV_ROLE_BROKER, .wire = &CV_CROWD_WIRE, .feed = feed_crowd},
+    {.roles = 1U << CV_ROLE_COBROKER, .wire = &CV_SHARE_WIRE, .feed = feed_share},
 };
+
+/* ---- sessions with the co-broker ---- */
+
+/* The key of a session is one of this connection, and nobody else's: neither the broker's, through which the shares
+ * pass, nor that of another connection. */
+static enum cv_err open_session(void *data, const struct cv_digest *context, void **ret) {
+  const struct shell *shell = data;
+  struct cv_seal *seal = NULL;
+  struct cv_key key;
+  if (shell->cobroker == NULL) {
+    return CV_ERR_CLOSED;
+  }
+  enum cv_err err = cv_lane_export(shell->cobroker, CV_SPLIT_EXPORTER, context->bytes, sizeof(context->bytes),
+                                   key.bytes, sizeof(key.bytes));
+  if (err == CV_OK) {
+    err = cv_seal_new(&key, &seal);
+  }
+  cv_key_wipe(&key);
+  *ret = seal;
+  return err;
+}
+
+static enum cv_err seal_seed(void *data, void *key, uint64_t counter, const uint8_t bound[CV_SPLIT_BOUND_BYTES],
+                             const uint8_t seed[CV_SPLIT_SEED_BYTES], uint8_t ret[CV_SPLIT_SEALED_BYTES]) {
+  uint8_t nonce[CV_SPLIT_SEAL_NONCE_BYTES];
+  cv_split_seal_nonce(counter, nonce);
+  return cv_seal_close_at(key, nonce, bound, CV_SPLIT_BOUND_BYTES, seed, CV_SPLIT_SEED_BYTES, ret);
+}
+
+static void close_session(void *data, void *key) {
+  cv_seal_free(key);
+}
 
 /* ---- the turn ---- */
 
@@ -109,6 +168,7 @@ static enum cv_err note_rows(struct shell *shell) {
  * daemon commit before it sends the frame. */
 static enum cv_err flush(void *party, uint64_t now_ms, uint64_t wall_ms, bool *ret_store) {
   struct shell *shell = party;
+  shell->shares = cv_worker_flush_share(shell->core, now_ms, &shell->share);
   shell->speaks = cv_worker_flush(shell->core, now_ms, &shell->frame);
   *ret_store = shell->store != NULL;
   return cv_worker_has_failed(shell->core) ? CV_ERR_NOMEM : note_rows(shell);
@@ -144,7 +204,12 @@ static bool is_done(const void *party) {
 
 static enum cv_err health(void *party, struct cv_why *why) {
   const struct shell *shell = party;
-  return shell->broker != NULL ? CV_OK : cv_fail(why, CV_ERR_STATE, "the broker is not connected");
+  if (shell->broker == NULL) {
+    return cv_fail(why, CV_ERR_STATE, "the broker is not connected");
+  }
+  return shell->cobroker != NULL || shell->settings->cobroker == NULL
+             ? CV_OK
+             : cv_fail(why, CV_ERR_STATE, "the co-broker is not connected");
 }
 
 static void status(void *party, char *text, size_t size) {
@@ -172,6 +237,15 @@ static void metrics(void *party, const struct cv_refusals *network, struct cv_bu
   cv_metric_counter(out, "crowdveil_worker_tokens_expired_total", "Tokens that reached the broker too late.",
                     figures.expired);
   cv_metric_counter(out, "crowdveil_worker_tokens_refused_total", "Tokens that the broker refused.", figures.refused);
+  if (shell->settings->cobroker != NULL) {
+    cv_metric_gauge(out, "crowdveil_worker_cobroker_connected", "1 while the co-broker is connected.",
+                    shell->cobroker != NULL);
+    cv_metric_gauge(out, "crowdveil_worker_sessions", "Campaigns with two brokers that have a session now.",
+                    figures.sessions);
+    cv_metric_counter(out, "crowdveil_worker_sessions_missed_total",
+                      "Assignments declined since no session with the co-broker came within their lease.",
+                      figures.unheld);
+  }
   if (shell->settings->exec != NULL) {
     cv_metric_gauge(out, "crowdveil_worker_programs", "Programs that run and give scores.",
                     shell->programs == NULL ? 0 : cv_programs_running(shell->programs));
@@ -186,7 +260,7 @@ static void metrics(void *party, const struct cv_refusals *network, struct cv_bu
 
 /* ---- start and end ---- */
 
-/* Log lines of the core all concern the broker, so they share its log rate limit. */
+/* Log lines of the core all concern the broker or the co-broker, so they share its log rate limit. */
 static void note(void *data, const char *text) {
   const struct shell *shell = data;
   cv_daemon_note(shell->daemon, &(struct cv_note){.level = CV_LOG_INFO, .peer = "broker", .text = text});
@@ -265,6 +339,22 @@ static enum cv_err open_stock(struct shell *shell, struct cv_why *why) {
 static void show(void *data, uint64_t worker, uint32_t arm, int64_t score, int64_t value) {
   (void)printf("UNSAFE shown: worker %" PRIu64 " arm %" PRIu32 " score %.6f token %.6f\n", worker, arm,
                (double)score / (double)CV_GRID, (double)value / (double)CV_GRID);
+  (void)fflush(stdout);
+}
+
+static uint64_t beginning_of(const uint8_t bytes[8]) {
+  uint64_t number = 0;
+  for (size_t i = 0; i < 8; i++) {
+    number = number << 8 | bytes[i];
+  }
+  return number;
+}
+
+/* The first eight bytes of both: of the co-broker's share as it is sealed. */
+static void show_shares(void *data, uint64_t worker, const struct cv_token_share *share) {
+  CV_REQUIRE(share->leader_bytes >= 8);
+  (void)printf("UNSAFE shown: worker %" PRIu64 " shares %016" PRIx64 " %016" PRIx64 "\n", worker,
+               beginning_of(share->leader), beginning_of(share->sealed));
   (void)fflush(stdout);
 }
 
@@ -422,6 +512,12 @@ static uint32_t concurrency_of(const struct cv_worker_settings *settings) {
 
 static enum cv_err open_core(struct shell *shell, struct cv_why *why) {
   const struct cv_worker_settings *settings = shell->settings;
+  shell->session = (struct cv_session_ops){.digest = cv_sha256,
+                                           .fresh = cv_daemon_rng(shell->daemon),
+                                           .open = open_session,
+                                           .seal = seal_seed,
+                                           .close = close_session,
+                                           .data = shell};
   const struct cv_identity *own = cv_daemon_identity(shell->daemon);
   const struct cv_worker_config config = {
       .first = own->first,
@@ -433,6 +529,8 @@ static enum cv_err open_core(struct shell *shell, struct cv_why *why) {
                  .mechanisms = settings->accept_mechanisms,
                  .epsilon_micro = (uint64_t)llround(settings->accept_epsilon * (double)CV_MICRO),
                  .delta_pico = (uint64_t)llround(settings->accept_delta * (double)CV_PICO),
+                 .pair = shell->pairs,
+                 .pairs = shell->pair_count,
                  .tokens = limit_of(settings)},
       .work = shell->works.work,
       .works = shell->works.works,
@@ -442,11 +540,26 @@ static enum cv_err open_core(struct shell *shell, struct cv_why *why) {
       .give = shell->store == NULL ? NULL : give,
       .give_data = shell,
       .rng = cv_daemon_rng(shell->daemon),
+      .session = &shell->session,
       .show = settings->unsafe_show ? show : NULL,
+      .show_shares = settings->unsafe_show ? show_shares : NULL,
       .note = note,
       .note_data = shell,
   };
   return cv_worker_new(&config, &shell->core, why);
+}
+
+enum cv_err cv_worker_read_pairs(const struct cv_worker_settings *settings, struct cv_duo **ret, size_t *ret_pairs,
+                                 struct cv_why *why) {
+  CV_TRY(cv_accept_read_pairs(settings->accept_pairs, ret, ret_pairs, why));
+  if ((*ret_pairs > 0) == (settings->cobroker != NULL)) {
+    return CV_OK;
+  }
+  free(*ret);
+  *ret = NULL;
+  return cv_fail(why, CV_ERR_INVALID, "%s",
+                 settings->cobroker == NULL ? "accept.pairs without cobroker; expected HOST:PORT of the co-broker"
+                                            : "cobroker without accept.pairs; expected the pairs of keys to accept");
 }
 
 /* Before the sandbox: campaign and data files may lie anywhere. */
@@ -454,6 +567,7 @@ static enum cv_err load_works(void *party, struct cv_daemon *daemon, struct cv_w
   struct shell *shell = party;
   const struct cv_worker_settings *settings = shell->settings;
   shell->daemon = daemon;
+  CV_TRY(cv_worker_read_pairs(settings, &shell->pairs, &shell->pair_count, why));
   CV_TRY(start_spawner(shell, why));
   CV_TRY(bind_form(shell, why));
   return cv_works_load(settings->campaign, settings->seed, settings->exec != NULL || settings->form.listen != NULL,
@@ -521,6 +635,7 @@ static void close_all(void *party) {
   cv_stock_free(shell->stock);
   cv_works_fini(&shell->works);
   cv_invited_fini(&shell->invited);
+  free(shell->pairs);
 }
 
 static enum cv_err database(void *party, struct cv_db **ret, struct cv_why *why) {
@@ -561,9 +676,10 @@ int cv_worker_run(const struct cv_worker_settings *settings) {
       .state = settings->state,
       .database = "given.db",
       .roles = 1U << CV_ROLE_WORKER | 1U << CV_ROLE_GATEWAY,
-      .dial = settings->broker,
-      .to = {.roles = 1U << CV_ROLE_BROKER, .names = settings->broker_name},
-      .dialled = "broker",
+      .dial = {{.address = settings->broker,
+                .to = {.roles = 1U << CV_ROLE_BROKER, .names = settings->broker_name},
+                .called = "broker"},
+               {.address = settings->cobroker, .to = {.roles = 1U << CV_ROLE_COBROKER}, .called = "co-broker"}},
       .limits = CV_NET_DEFAULTS,
       .tick_ms = TICK_MS,
       /* No storage thread: a commit is a few counts, and the frame waits for it. */

@@ -2,7 +2,8 @@
 /*
  * The worker's shell: connects the core, the scores and the store of given tokens to a daemon (common/daemon). It runs
  * one worker, or a gateway for a range of virtual workers; the range is that of its certificate. One or more campaign
- * files name the sources of scores. The shell connects to the broker and accepts no connections.
+ * files name the sources of scores. The shell connects to the broker, with accept.pairs to a co-broker as well, and
+ * accepts no connections.
  */
 #ifndef CV_WORKER_SHELL_H
 #define CV_WORKER_SHELL_H
@@ -21,7 +22,8 @@
 struct cv_worker_settings {
   struct cv_daemon_settings daemon;
   char *broker, *broker_name, *campaign, *requesters, *state;
-  uint64_t seed, concurrency; /* seed: CV_WORKS_SEED_NONE if unset */
+  char *cobroker, *accept_pairs; /* both, or neither */
+  uint64_t seed, concurrency;    /* seed: CV_WORKS_SEED_NONE if unset */
   double arrival_rate, accept_epsilon, accept_delta;
   char *accept_privatizers, *accept_mechanisms;
   uint64_t accept_tokens;
@@ -34,6 +36,10 @@ struct cv_worker_settings {
 
 /* With form_invite: adds the people, prints their links and returns the exit status; else returns -1. */
 CV_MUST_USE int cv_worker_invite(const void *settings);
+/* Reads accept.pairs, which the caller frees; CV_ERR_INVALID with the reason, also if only one of it and cobroker is
+ * set. */
+CV_MUST_USE enum cv_err cv_worker_read_pairs(const struct cv_worker_settings *settings, struct cv_duo **ret,
+                                             size_t *ret_pairs, struct cv_why *why);
 /* Runs the daemon until SIGTERM or SIGINT, or with exit_when_done until its campaigns are over. Returns the exit
  * status. */
 CV_MUST_USE int cv_worker_run(const struct cv_worker_settings *settings);

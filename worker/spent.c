@@ -26,8 +26,7 @@ struct asker {
 /* Whether the campaign may still take a token of this worker. */
 static bool may_still_give(void *data, uint64_t worker) {
   const struct asker *asker = data;
-  return cv_worker_may_give(asker->pool, worker, 1) &&
-         asker->campaign->given[worker - asker->pool->config.first] < asker->campaign->terms.tokens_per_worker;
+  return cv_worker_may_answer(asker->pool, asker->campaign, worker);
 }
 
 /* Tells the broker of arms that no worker has a row of any more: no worker would come for them and be asked. */
@@ -46,20 +45,33 @@ static enum cv_err tell_spent(struct cv_worker *pool, struct cv_worker_campaign 
   return n > 0 ? cv_worker_outbox_spent(&pool->outbox, campaign->terms.id, CV_SPENT_WHY, pool->spent, n) : CV_OK;
 }
 
+/* Then one of its workers may have to give again: a token that came too late counts for nothing. */
+static bool has_unanswered(const struct cv_worker *pool, const struct cv_worker_campaign *campaign) {
+  for (size_t i = 0, seen = 0; seen < pool->pendings.count; i++) {
+    const struct cv_pending *pending = &pool->pendings.entry[i];
+    if (pending->values > 0 && pending->campaign == campaign->terms.id) {
+      return true;
+    }
+    seen += pending->values > 0;
+  }
+  return false;
+}
+
 enum cv_err cv_worker_spent_tell(struct cv_worker *pool, uint64_t now_ms) {
   if (pool->config.stock == NULL || !pool->spent_due || now_ms < pool->spent_ms + SPENT_MS) {
     return CV_OK;
   }
-  bool told = false;
+  bool told = false, later = false;
   for (uint32_t i = 0; i < pool->campaigns.count && !told; i++) {
     struct cv_worker_campaign *campaign = &pool->campaigns.entry[i];
-    if (cv_worker_campaign_is_live(campaign) && campaign->told) {
-      CV_TRY(tell_spent(pool, campaign, &told));
-    }
+    bool is_open = cv_worker_campaign_is_live(campaign) && campaign->told;
+    bool waits = is_open && has_unanswered(pool, campaign);
+    later = later || waits;
+    CV_TRY(is_open && !waits ? tell_spent(pool, campaign, &told) : CV_OK);
   }
   /* Then the next frame goes on. */
   pool->due = pool->due || told;
-  pool->spent_due = told;
+  pool->spent_due = told || later;
   pool->spent_ms = told ? pool->spent_ms : now_ms;
   return CV_OK;
 }

@@ -10,6 +10,13 @@
 #include "worker/pending.h"
 #include "worker/reasons.h"
 
+/* The connection to the co-broker. */
+struct cv_worker_co {
+  bool open, hello_due, greeted;
+  struct cv_digest key;                    /* of the last connection */
+  uint64_t enter[CV_WORKER_CAMPAIGNS_MAX]; /* of the last frame */
+};
+
 struct cv_worker {
   struct cv_worker_config config;
   uint64_t next;          /* first worker that has not arrived yet */
@@ -24,6 +31,9 @@ struct cv_worker {
   struct cv_pendings pendings;
   struct cv_worker_campaigns campaigns;
   bool open, hello_due, greeted;
+  struct cv_digest broker; /* its key, of the last connection */
+  struct cv_worker_co co;
+  uint32_t held;    /* assignments that wait for a session */
   bool due;         /* an event or a tick came since the last flush */
   bool failed;      /* memory ran out: no further work */
   bool limit_noted; /* the first assignment beyond accept.tokens is logged, later ones are not */
@@ -45,6 +55,14 @@ struct cv_worker {
 void cv_worker_note(const struct cv_worker *pool, const char *text);
 /* Whether the worker's own limit leaves it so many scores. */
 bool cv_worker_may_give(const struct cv_worker *pool, uint64_t worker, uint32_t scores);
+/* Whether the campaign takes another token of the worker, and the worker's own limit leaves it one: a new one, or again
+ * one of a slot that it has used. */
+bool cv_worker_may_answer(const struct cv_worker *pool, const struct cv_worker_campaign *campaign, uint64_t worker);
+/* Whether the worker's own limit leaves it a token of any campaign, known or not. */
+bool cv_worker_may_come(const struct cv_worker *pool, uint64_t worker);
+/* Declines a campaign, and drops what is held of it. */
+CV_MUST_USE enum cv_err cv_worker_decline(struct cv_worker *pool, struct cv_worker_campaign *campaign,
+                                          const char *reason);
 /* Declines one assignment, so that the broker reassigns its place at once and not after the lease. `why` is borrowed
  * until the frame is sent. */
 CV_MUST_USE enum cv_err cv_worker_decline_one(struct cv_worker *pool, const uint8_t ticket[CV_TICKET_BYTES],
@@ -54,7 +72,11 @@ CV_MUST_USE enum cv_err cv_worker_move_on(struct cv_worker *pool, uint64_t worke
 /* True if a live campaign takes another token of this worker, or if no campaign is known to be live: the broker sends
  * terms only to workers that arrive. */
 bool cv_worker_is_wanted(const struct cv_worker *pool, uint64_t worker);
-/* Counts the token of a pending assignment and queues it; it stays pending until its acknowledgement. */
+/* Takes the scores of a pending assignment, or asks for them; privatizes them and gives the token. */
+CV_MUST_USE enum cv_err cv_worker_score(struct cv_worker *pool, struct cv_worker_campaign *campaign,
+                                        const struct cv_assign *assign, struct cv_pending *pending);
+/* Counts the token of a pending assignment and queues it; it stays pending until its acknowledgement. With two brokers
+ * the token is split first, and held until there is a session. */
 CV_MUST_USE enum cv_err cv_worker_give(struct cv_worker *pool, struct cv_worker_campaign *campaign,
                                        struct cv_pending *pending);
 

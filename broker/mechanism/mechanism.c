@@ -8,6 +8,7 @@
 #include "broker/mechanism/classes.h"
 #include "common/base/grid.h"
 #include "common/noise/dlaplace.h"
+#include "common/prio/field.h"
 
 enum { STATE_VERSION = 2 };
 
@@ -88,14 +89,20 @@ void cv_mechanism_draw(struct cv_mechanism *mechanism, struct cv_rng *rng) {
   mechanism->noise = class->total(mechanism, n);
 }
 
-int64_t cv_mechanism_release(struct cv_mechanism *mechanism, int64_t item) {
+/* Sums of a law of shares are elements of the field, kept in the same 64 bits. */
+static int64_t add(const struct cv_mechanism *mechanism, int64_t a, int64_t b) {
+  return mechanism->law.shares ? (int64_t)cv_field_add((uint64_t)a, (uint64_t)b) : cv_wrapping_add(a, b);
+}
+
+/* Takes the item into the sums, of which release n + 1 covers `exact`. */
+static void take(struct cv_mechanism *mechanism, int64_t item) {
   CV_REQUIRE(mechanism->drawn);
-  int64_t all = cv_wrapping_add(mechanism->waiting, item);
+  int64_t all = add(mechanism, mechanism->waiting, item);
   mechanism->releases++;
   mechanism->waiting = 0;
   switch (cv_mechanism_cover(&mechanism->law, mechanism->releases)) {
     case CV_COVER_ALL:
-      mechanism->exact = cv_wrapping_add(mechanism->exact, all);
+      mechanism->exact = add(mechanism, mechanism->exact, all);
       break;
     case CV_COVER_ITEM:
       mechanism->exact = item;
@@ -104,10 +111,28 @@ int64_t cv_mechanism_release(struct cv_mechanism *mechanism, int64_t item) {
       mechanism->waiting = all;
       break;
   }
-  int64_t released = cv_wrapping_add(mechanism->exact, mechanism->noise);
+}
+
+/* The release is made: its noise is used up. */
+static void use_up(struct cv_mechanism *mechanism) {
   mechanism->drawn = false;
   mechanism->noise = 0;
+}
+
+int64_t cv_mechanism_release(struct cv_mechanism *mechanism, int64_t item) {
+  CV_REQUIRE(!mechanism->law.shares);
+  take(mechanism, item);
+  int64_t released = cv_wrapping_add(mechanism->exact, mechanism->noise);
+  use_up(mechanism);
   return released;
+}
+
+uint64_t cv_mechanism_release_share(struct cv_mechanism *mechanism, uint64_t item) {
+  CV_REQUIRE(mechanism->law.shares && item < CV_FIELD_P);
+  take(mechanism, (int64_t)item);
+  uint64_t half = cv_field_add((uint64_t)mechanism->exact, cv_field_of_int(mechanism->noise));
+  use_up(mechanism);
+  return half;
 }
 
 /* ---- the stored form: class, sums, and the live nodes ---- */
@@ -146,8 +171,12 @@ void cv_mechanism_save(const struct cv_mechanism *mechanism, struct cv_buf *out)
   }
 }
 
-/* Whether the sums are impossible: nonzero before the first item, or waiting where nothing can wait. */
+/* Whether the sums are impossible: nonzero before the first item, waiting where nothing can wait, or no elements. */
 static bool has_false_sums(const struct cv_mechanism *mechanism) {
+  if (mechanism->law.shares &&
+      ((uint64_t)mechanism->exact >= CV_FIELD_P || (uint64_t)mechanism->waiting >= CV_FIELD_P)) {
+    return true;
+  }
   bool waits = mechanism->releases > 0 && cv_mechanism_cover(&mechanism->law, mechanism->releases) == CV_COVER_BEFORE;
   return (mechanism->releases == 0 && mechanism->exact != 0) || (!waits && mechanism->waiting != 0);
 }

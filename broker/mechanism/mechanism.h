@@ -39,6 +39,7 @@ struct cv_mechanism_law {
   uint32_t arity;         /* children per node, if the campaign chooses it */
   uint32_t levels;        /* of the tree, if the horizon determines it */
   uint32_t nodes;         /* noises that an object holds */
+  bool shares;            /* items are shares of sums: elements of Field64 (common/prio/field.h), as are releases */
 };
 
 /* Which items the n-th release sums, according to the class's cv_sums. */
@@ -69,8 +70,8 @@ struct cv_mechanism {
   struct cv_mechanism_law law;
   uint64_t releases; /* n: releases made so far */
   bool drawn;        /* the noise of release n + 1 is drawn */
-  int64_t exact;     /* sum of the items that release n covers */
-  int64_t waiting;   /* sum of the later items */
+  int64_t exact;     /* sum of the items that release n covers; of shares, an element below p */
+  int64_t waiting;   /* sum of the later items; the same */
   int64_t noise;     /* in release n + 1, if drawn; follows from the nodes */
   int64_t node[];    /* law.nodes noises, 0 where none is live */
 };
@@ -120,6 +121,8 @@ bool cv_mechanism_is_spent(const struct cv_mechanism *mechanism);
 void cv_mechanism_draw(struct cv_mechanism *mechanism, struct cv_rng *rng);
 /* Takes item n + 1 and returns release n + 1. Its noise must have been drawn. Uses no randomness. */
 int64_t cv_mechanism_release(struct cv_mechanism *mechanism, int64_t item);
+/* The same for a law of shares: item and release are elements. The noise, an exact integer, is reduced once. */
+uint64_t cv_mechanism_release_share(struct cv_mechanism *mechanism, uint64_t item);
 
 /* The complete state, byte for byte: save(load(x)) = x. It is as secret as an exact sum. */
 void cv_mechanism_save(const struct cv_mechanism *mechanism, struct cv_buf *out);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/array.h"
+#include "common/base/le.h"
 
 enum { CAP_LEAST = 64 };
 /* As `cap`: memory has run out, and the buffer ignores puts until it is cleared. */
@@ -69,9 +70,7 @@ void cv_buf_put_u8(struct cv_buf *buf, uint8_t value) {
 
 static void put_le(struct cv_buf *buf, uint64_t value, size_t n) {
   uint8_t bytes[8];
-  for (size_t i = 0; i < n; i++) {
-    bytes[i] = (uint8_t)(value >> (8 * i));
-  }
+  (void)cv_le_put(bytes, value, n);
   cv_buf_put(buf, bytes, n);
 }
 

@@ -155,9 +155,10 @@ enum cv_err cv_gold_check(const struct cv_gold *gold, const struct cv_spec *spec
   }
   CV_TRY(check_items(gold, spec->arms, why));
   CV_TRY(check_numbers(gold, why));
-  if (spec->cost_micro != NULL || spec->edges > 0 || spec->pairs) {
+  if (spec->cost_micro != NULL || spec->edges > 0 || spec->pairs || spec->brokers != 0) {
     return cv_fail(why, CV_ERR_INVALID, "gold items in a %s; expected a campaign without it, or no gold items",
-                   spec->pairs       ? "campaign of pairs, where the answer depends on the opponent"
+                   spec->brokers     ? "campaign with two brokers, of which none sees an answer"
+                   : spec->pairs     ? "campaign of pairs, where the answer depends on the opponent"
                    : spec->edges > 0 ? "feedback graph"
                                      : "recruitment");
   }

@@ -49,9 +49,10 @@ void cv_gold_fini(struct cv_gold *gold);
 /* Makes a deep copy in uninitialised storage. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_gold_copy(const struct cv_gold *from, struct cv_gold *ret_to);
 /*
- * Whether a campaign with this spec, whose arms do not include the gold items, can have them: no recruitment and no
- * graph, tokens between 0 and 1 that all items privatize alike, answers that tell an honest worker from others, and
- * enough tokens of a worker to find one whose answers are all wrong. CV_ERR_INVALID and CV_ERR_NOT_FOUND with a line.
+ * Whether a campaign with this spec, whose arms do not include the gold items, can have them: no recruitment, no graph
+ * and no second broker, tokens between 0 and 1 that all items privatize alike, answers that tell an honest worker from
+ * others, and enough tokens of a worker to find one whose answers are all wrong. CV_ERR_INVALID and CV_ERR_NOT_FOUND
+ * with a line.
  */
 CV_MUST_USE enum cv_err cv_gold_check(const struct cv_gold *gold, const struct cv_spec *spec, struct cv_why *why);
 

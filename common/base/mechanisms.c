@@ -34,8 +34,16 @@ bool cv_traits_fresh_sums(const struct cv_traits *traits) {
   return traits->sums == CV_SUMS_ITEM && traits->noise == CV_NOISE_ONE;
 }
 
+bool cv_traits_covers(const struct cv_traits *traits) {
+  return traits->noise != CV_NOISE_NONE && traits->private != CV_PRIVATE_NEVER;
+}
+
 bool cv_traits_repeats(const struct cv_traits *traits) {
   return traits->sums == CV_SUMS_POWERS;
+}
+
+bool cv_traits_states_noises(const struct cv_traits *traits) {
+  return traits->name != NULL && traits->noise != CV_NOISE_WEIGHED;
 }
 
 struct cv_traits_list cv_traits_list(cv_traits_fn *has) {

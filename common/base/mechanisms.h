@@ -27,7 +27,9 @@ enum cv_noise_law {
   CV_NOISE_NONE,    /* 0: exact sums */
   CV_NOISE_ONE,     /* 2: one Lap(1), independent of all others */
   CV_NOISE_POLYLOG, /* at most 8 (floor(log2 n) + 1)^3, or that of the horizon for n: trees of partial sums (Chan, Shi
-                       and Song; Honaker 2015; Andersson, Pagh, Steiner and Torkamani 2024) */
+                       and Song; Andersson, Pagh, Steiner and Torkamani 2024) */
+  CV_NOISE_WEIGHED, /* likewise, of noises with too many weights for a release (Honaker 2015): it states others with the
+                       same sum of squared scales and the same largest scale, which have no smaller moments */
   CV_NOISE_LINEAR,  /* 2n: one Lap(1) an item (Chan, Shi and Song's Simple Counting Mechanism II) */
 };
 
@@ -51,7 +53,7 @@ struct cv_traits {
   ROW(hybrid, "hybrid", CV_SUMS_ALL, CV_NOISE_POLYLOG, CV_PRIVATE_ALWAYS)                     \
   ROW(none, "none", CV_SUMS_ALL, CV_NOISE_NONE, CV_PRIVATE_NEVER)                             \
   ROW(binary, "binary", CV_SUMS_ALL, CV_NOISE_POLYLOG, CV_PRIVATE_TO_HORIZON)                 \
-  ROW(binary_honaker, "binary-honaker", CV_SUMS_ALL, CV_NOISE_POLYLOG, CV_PRIVATE_TO_HORIZON) \
+  ROW(binary_honaker, "binary-honaker", CV_SUMS_ALL, CV_NOISE_WEIGHED, CV_PRIVATE_TO_HORIZON) \
   ROW(kary, "kary", CV_SUMS_ALL, CV_NOISE_POLYLOG, CV_PRIVATE_TO_HORIZON)                     \
   ROW(segments, "segments", CV_SUMS_ALL, CV_NOISE_LINEAR, CV_PRIVATE_ALWAYS)                  \
   ROW(doubling, "doubling", CV_SUMS_POWERS, CV_NOISE_POLYLOG, CV_PRIVATE_ALWAYS)              \
@@ -65,6 +67,10 @@ struct cv_traits {
 CV_MECHANISMS(CV_TRAITS_DECLARED)
 #undef CV_TRAITS_DECLARED
 
+/* The most brokers that can each add the mechanism's noise to their part of the same sums: variances are then so many
+ * times those of the traits, and counts of noises so many times those of the law (cv_noise_times()). */
+enum { CV_BROKERS_MAX = 2 };
+
 /* The names in the order of the table, NULL at the end. */
 extern const char *const cv_traits_names[];
 /* The traits of the mechanism with this name. An unknown mechanism gets the worst traits: its releases sum all
@@ -77,8 +83,12 @@ typedef bool cv_traits_fn(const struct cv_traits *traits);
 bool cv_traits_exact_sums(const struct cv_traits *traits);
 /* A release has an item of its own and one noise of its own. */
 bool cv_traits_fresh_sums(const struct cv_traits *traits);
+/* It adds noise, by which some number of releases is private. */
+bool cv_traits_covers(const struct cv_traits *traits);
 /* A release may repeat the one before. */
 bool cv_traits_repeats(const struct cv_traits *traits);
+/* The groups of a release are the noises that it has, not others with no smaller moments. */
+bool cv_traits_states_noises(const struct cv_traits *traits);
 
 /* The names of all that have a trait: "hybrid or none". */
 struct cv_traits_list {

@@ -49,6 +49,23 @@ bool cv_standing_is_plausible(const struct cv_standing *standing, uint32_t arms)
   return fits && standing->rank_class <= arms && standing->rank_last <= arms;
 }
 
+void cv_noise_times(struct cv_noise *noise, uint32_t brokers) {
+  for (uint32_t i = 0; i < noise->groups; i++) {
+    uint32_t *count = &noise->group[i].count;
+    CV_REQUIRE(*count <= UINT32_MAX / brokers);
+    *count *= brokers;
+  }
+}
+
+bool cv_noise_is_of(const struct cv_noise *noise, uint32_t brokers) {
+  for (uint32_t i = 0; i < noise->groups; i++) {
+    if (brokers > 1 && noise->group[i].count % brokers != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
 bool cv_release_is_whole(const struct cv_release *release) {
   return release->tokens > 0 || (release->last && release->noisy_sum == 0 && release->noise.groups == 0);
 }

@@ -23,6 +23,11 @@ struct cv_noise {
   struct cv_noise_group group[CV_NOISE_GROUPS_MAX];
 };
 
+/* Makes of the noise of one broker that of `brokers` brokers, each of which adds as much. */
+void cv_noise_times(struct cv_noise *noise, uint32_t brokers);
+/* Whether it can be: each group has as many noises of each broker. 0 counts as one broker. */
+bool cv_noise_is_of(const struct cv_noise *noise, uint32_t brokers);
+
 /* One noisy sum. `number` counts a campaign's releases from 1 without gaps. */
 struct cv_release {
   uint64_t number;

@@ -54,7 +54,9 @@ enum cv_rng_purpose {
   CV_RNG_POLICY,
   CV_RNG_ARRIVAL,
   CV_RNG_PRIVATIZER,
-  CV_RNG_GRAPH
+  CV_RNG_GRAPH,
+  CV_RNG_NOISE_COBROKER,
+  CV_RNG_ROUNDING,
 };
 
 /* `seeded` must not move afterwards. */

@@ -6,9 +6,11 @@
 
 #include "common/base/local.h"
 #include "common/base/mechanisms.h"
+#include "common/base/split.h"
 #include "common/base/text.h"
 
-enum { SPEC_VERSION = 2 };
+/* A spec with one broker is stored as it was before there could be two: its digest decides which campaign it is. */
+enum { SPEC_ONE = 2, SPEC_TWO = 3 };
 /* Flags of a stored spec: its optional lists, and whether its tokens compare pairs. */
 enum { HAS_NAMES = 1, HAS_COSTS = 2, HAS_WORKERS = 4, IS_PAIRS = 8, HAS_ALL = 15 };
 
@@ -171,7 +173,8 @@ enum cv_err cv_spec_check(const struct cv_spec *spec, struct cv_why *why) {
   }
   CV_TRY(check_recruitment(spec, why));
   CV_TRY(check_edges(spec, why));
-  return check_pairs(spec, why);
+  CV_TRY(check_pairs(spec, why));
+  return cv_split_check(spec, why);
 }
 
 bool cv_spec_has_noise(const struct cv_spec *spec) {
@@ -209,7 +212,7 @@ static void put_numbers(struct cv_buf *out, const uint64_t *number, uint32_t n) 
 
 void cv_spec_encode(const struct cv_spec *spec, struct cv_buf *out) {
   /* Stored in both databases, and hashed: the digest decides whether two specs are the same campaign. */
-  cv_buf_put_u8(out, SPEC_VERSION);
+  cv_buf_put_u8(out, spec->brokers == 0 ? SPEC_ONE : SPEC_TWO);
   put_text(out, spec->name);
   cv_buf_put_u32(out, spec->arms);
   cv_buf_put_u8(out, (uint8_t)((spec->names != NULL ? HAS_NAMES : 0) | (spec->cost_micro != NULL ? HAS_COSTS : 0) |
@@ -234,6 +237,10 @@ void cv_spec_encode(const struct cv_spec *spec, struct cv_buf *out) {
   cv_buf_put_u64(out, spec->tokens);
   cv_buf_put_u64(out, spec->deadline_ms);
   cv_buf_put_u64(out, spec->idle_ms);
+  if (spec->brokers != 0) {
+    cv_buf_put_u32(out, spec->brokers);
+    cv_buf_put_u32(out, spec->score_bits);
+  }
 }
 
 /* Reads a text into a fixed field with room for the terminator; marks the reader as failed if it does not fit. */
@@ -334,8 +341,15 @@ static enum cv_err read_lists(struct cv_reader *in, struct cv_spec *spec) {
   return read_edges(in, spec);
 }
 
+static void read_brokers(struct cv_reader *in, struct cv_spec *spec) {
+  spec->brokers = cv_read_u32(in);
+  spec->score_bits = cv_read_u32(in);
+  in->failed = in->failed || spec->brokers == 0;
+}
+
 static enum cv_err read_spec(struct cv_reader *in, struct cv_spec *spec) {
-  if (cv_read_u8(in) != SPEC_VERSION) {
+  uint8_t version = cv_read_u8(in);
+  if (version != SPEC_ONE && version != SPEC_TWO) {
     return CV_ERR_VERSION;
   }
   read_text(in, spec->name, sizeof(spec->name));
@@ -354,6 +368,9 @@ static enum cv_err read_spec(struct cv_reader *in, struct cv_spec *spec) {
   spec->tokens = cv_read_u64(in);
   spec->deadline_ms = cv_read_u64(in);
   spec->idle_ms = cv_read_u64(in);
+  if (version == SPEC_TWO) {
+    read_brokers(in, spec);
+  }
   return in->failed ? CV_ERR_FORMAT : CV_OK;
 }
 

@@ -62,6 +62,9 @@ struct cv_spec {
   /* A token compares its arm with an opponent: one bit, whether the arm wins. The opponent is another arm, drawn
    * uniformly by the broker or named by the plan. */
   bool pairs;
+  /* Two brokers: tokens travel as two shares of so many bits (split.h). Both 0: one broker. */
+  uint32_t brokers;    /* 0 or 2 */
+  uint32_t score_bits; /* CV_SPLIT_BIT or CV_SPLIT_SCORE */
 };
 
 void cv_spec_fini(struct cv_spec *spec);

@@ -20,7 +20,8 @@ struct cv_wire {
   enum cv_err (*decode)(const void *bytes, size_t n, struct cv_arena *arena, void *ret_frame);
   /* Appends one envelope. CV_ERR_LIMIT if it would be too long, CV_ERR_NOMEM. */
   enum cv_err (*encode)(const void *frame, struct cv_arena *scratch, struct cv_buf *out);
-  /* Makes a goodbye frame: the reason why the sender closes the connection. `why` and `program` are borrowed. */
+  /* Makes a goodbye frame: the reason why the sender closes the connection, with a Hello of the program if this is its
+   * first frame, else NULL. Both are borrowed. */
   void (*goodbye)(const char *why, const char *program, void *ret_frame);
   /*
    * Moves the content of one envelope from `rest`, a frame of any size, to `ret_part`, in sending order. Returns true

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/split.h"
 #include "common/base/text.h"
 #include "common/campaign/read_items.h"
 #include "common/campaign/read_workers.h"
@@ -15,6 +16,7 @@
 #define NAME    "a name of 1 to 63 bytes"
 #define MAPPING "a mapping of keys and values"
 #define CHOICE  "an algorithm's name, or a mapping with it as name"
+#define BITS    "auto, 1 or 15"
 #define EPSILON "a number above 0 and at most 4000, with at most 6 decimals"
 
 /* Reads an algorithm: a word, or a mapping with `name` and parameters. For a privatizer a list gives each arm its
@@ -101,7 +103,7 @@ static enum cv_err load_choice(struct cv_yaml *yaml, const yaml_node_t *node, co
 /* privacy */
 
 struct privacy {
-  uint64_t tokens_per_worker;
+  uint64_t tokens_per_worker, brokers;
   int third_party;
   bool share_names;
 };
@@ -139,6 +141,21 @@ static const struct cv_config_rule privacy_rules[] = {
      .choices = trust_words,
      .fallback = "untrusted",
      .help = "trusted: exact sums may leave the broker, if its operator permits it too"},
+    {.key = "brokers",
+     .type = CV_CONFIG_WHOLE,
+     .offset = offsetof(struct privacy, brokers),
+     .low = 1,
+     .high = 2,
+     .fallback = "1",
+     .example = "2",
+     .help = "2: each score goes to two brokers in two shares, of which neither tells it, and each adds its noise"},
+    {.key = "score_bits",
+     .type = CV_CONFIG_OTHER,
+     .noun = BITS,
+     .fallback = "auto",
+     .example = "1",
+     .help = "with two brokers: 1 if scores are 0 or 1, which is cheaper; 15 for scores between; auto: 1 with pairs, "
+             "randomized-response or bernoulli scores, else 15"},
     {.key = "share_names",
      .type = CV_CONFIG_BOOL,
      .offset = offsetof(struct privacy, share_names),
@@ -151,8 +168,8 @@ static enum cv_err load_epsilon(struct cv_yaml *yaml, const yaml_node_t *mapping
   static const char expected[] = EPSILON;
   const yaml_node_t *node = cv_yaml_find(yaml, mapping, "epsilon").value;
   if (node == NULL) {
-    /* A mechanism without noise has no epsilon to choose. */
-    return cv_spec_has_noise(spec) && !cv_campaign_is_auto(&spec->mechanism)
+    /* A mechanism without noise has no epsilon to choose; two brokers have none without. */
+    return cv_spec_has_noise(spec) && (!cv_campaign_is_auto(&spec->mechanism) || spec->brokers != 0)
                ? cv_yaml_fail(yaml, mapping, why, "missing privacy.epsilon; expected %s", expected)
                : CV_OK;
   }
@@ -177,10 +194,28 @@ static enum cv_err load_choice_at(struct cv_yaml *yaml, const yaml_node_t *mappi
   return load_choice(yaml, node, section, ret, why);
 }
 
+static enum cv_err load_brokers(struct cv_yaml *yaml, const yaml_node_t *mapping, uint64_t brokers, struct cv_spec *ret,
+                                struct cv_why *why) {
+  ret->brokers = brokers == 2 ? 2 : 0;
+  struct cv_yaml_pair pair = cv_yaml_find(yaml, mapping, "score_bits");
+  if (pair.key == NULL) {
+    return CV_OK;
+  }
+  if (brokers == 1) {
+    return cv_yaml_fail(yaml, pair.key, why, "privacy.score_bits with one broker; expected privacy.brokers: 2");
+  }
+  const char *text = pair.value->type == YAML_SCALAR_NODE ? cv_yaml_text(pair.value) : "";
+  ret->score_bits = strcmp(text, "1") == 0 ? CV_SPLIT_BIT : strcmp(text, "15") == 0 ? CV_SPLIT_SCORE : 0;
+  return ret->score_bits != 0 || strcmp(text, "auto") == 0
+             ? CV_OK
+             : cv_yaml_expected(yaml, pair.value, "privacy.score_bits", BITS, why);
+}
+
 static enum cv_err load_privacy(struct cv_yaml *yaml, const yaml_node_t *mapping, struct cv_campaign_file *ret,
                                 struct cv_why *why) {
   struct privacy privacy = {0};
   CV_TRY(cv_section_load(yaml, mapping, "privacy", privacy_rules, CV_COUNT(privacy_rules), &privacy, why));
+  CV_TRY(load_brokers(yaml, mapping, privacy.brokers, &ret->spec, why));
   /* The mechanism before epsilon, which only mechanisms with noise require. */
   CV_TRY(load_choice_at(yaml, mapping, "mechanism", "hybrid", &ret->spec.mechanism, why));
   CV_TRY(load_choice_at(yaml, mapping, "privatizer", "none", &ret->spec.privatizer, why));

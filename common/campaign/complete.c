@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/neighbours.h"
+#include "common/base/split.h"
 
 /* Rows of a data file are several persons' scores, and an adversary's gains follow the plans. */
 static enum cv_err check_gold_source(const struct cv_campaign_file *campaign, struct cv_why *why) {
@@ -111,6 +112,21 @@ enum cv_err cv_campaign_graph(struct cv_campaign_file *campaign, uint64_t seed, 
   return err == CV_OK ? err : cv_fail(why, err, "%s", cv_err_text(err));
 }
 
+/* Chooses the bits of a share, unless the file says them, and refuses what two brokers cannot do. */
+static enum cv_err take_split(struct cv_campaign_file *campaign, struct cv_why *why) {
+  struct cv_spec *spec = &campaign->spec;
+  const struct cv_items_law *law = cv_items_law(&campaign->items);
+  if (spec->brokers != 0 && spec->score_bits == 0) {
+    bool scores_are_bits = law != NULL && law->rewards == CV_REWARDS_BERNOULLI;
+    spec->score_bits = cv_split_bits_of(scores_are_bits || cv_split_tokens_are_bits(spec));
+  }
+  enum cv_err err = cv_split_check(spec, why);
+  if (err != CV_OK) {
+    cv_why_prefix(why, "%s:%u:1", campaign->path, campaign->privacy_line);
+  }
+  return err;
+}
+
 enum cv_err cv_campaign_complete(struct cv_campaign_file *campaign, const struct cv_campaign_arms *arms, uint64_t seed,
                                  struct cv_why *why) {
   struct cv_spec *spec = &campaign->spec;
@@ -119,6 +135,7 @@ enum cv_err cv_campaign_complete(struct cv_campaign_file *campaign, const struct
   CV_TRY(take_names(campaign, arms, why));
   CV_TRY(take_workers(spec, arms, why));
   CV_TRY(cv_campaign_graph(campaign, seed, why));
+  CV_TRY(take_split(campaign, why));
   enum cv_err err = cv_spec_check(spec, why);
   if (err != CV_OK) {
     cv_why_prefix(why, "%s", campaign->path);

@@ -24,7 +24,7 @@ void cv_drbg_fini(struct cv_drbg *drbg);
 /* A cv_digest_fn: SHA-256. */
 void cv_sha256(const void *first, size_t first_n, const void *second, size_t second_n, struct cv_digest *ret);
 
-enum { CV_KEY_BYTES = 32, CV_SEAL_OVERHEAD = 28 };
+enum { CV_KEY_BYTES = 32, CV_SEAL_NONCE_BYTES = 12, CV_SEAL_TAG_BYTES = 16, CV_SEAL_OVERHEAD = 28 };
 
 struct cv_key {
   uint8_t bytes[CV_KEY_BYTES];
@@ -53,5 +53,16 @@ CV_MUST_USE enum cv_err cv_seal_close(struct cv_seal *seal, const void *bound, s
 /* Verifies and decrypts. CV_ERR_DAMAGED if verification fails; then nothing is appended. */
 CV_MUST_USE enum cv_err cv_seal_open(struct cv_seal *seal, const void *bound, size_t bound_n, const void *sealed,
                                      size_t n, struct cv_buf *out);
+/*
+ * The same with the caller's nonce, which is not stored: n + CV_SEAL_TAG_BYTES bytes of ciphertext and tag. A nonce
+ * must never close two texts under one key: that gives away both, and the key of the tags.
+ */
+CV_MUST_USE enum cv_err cv_seal_close_at(struct cv_seal *seal, const uint8_t nonce[CV_SEAL_NONCE_BYTES],
+                                         const void *bound, size_t bound_n, const void *plain, size_t n, uint8_t *ret);
+/* `n` is the length of the sealed text; `ret` gets n - CV_SEAL_TAG_BYTES bytes, which are zeros after an error:
+ * CV_ERR_DAMAGED. */
+CV_MUST_USE enum cv_err cv_seal_open_at(struct cv_seal *seal, const uint8_t nonce[CV_SEAL_NONCE_BYTES],
+                                        const void *bound, size_t bound_n, const uint8_t *sealed, size_t n,
+                                        uint8_t *ret);
 
 #endif

@@ -4,10 +4,14 @@
 #include <openssl/rand.h>
 #include <stdlib.h>
 
+#include "common/base/split.h"
 #include "common/crypto/crypto.h"
 
-enum { NONCE_BYTES = 12, TAG_BYTES = 16, SEAL_MAX_BYTES = 1 << 30 /* OpenSSL counts in int */ };
+enum { NONCE_BYTES = CV_SEAL_NONCE_BYTES, TAG_BYTES = CV_SEAL_TAG_BYTES, SEAL_MAX_BYTES = 1 << 30 };
+_Static_assert(SEAL_MAX_BYTES <= INT32_MAX, "OpenSSL counts in int");
 _Static_assert(NONCE_BYTES + TAG_BYTES == CV_SEAL_OVERHEAD, "a sealed blob is nonce, ciphertext, tag");
+_Static_assert((int)CV_SPLIT_SEALED_BYTES == (int)CV_SPLIT_SEED_BYTES + (int)TAG_BYTES, "a sealed seed has a tag");
+_Static_assert((int)CV_SPLIT_SEAL_NONCE_BYTES == (int)NONCE_BYTES, "a seed's counter fills a nonce");
 
 /* Both contexts keep the key; each use sets only a nonce. */
 struct cv_seal {
@@ -51,59 +55,83 @@ void cv_seal_free(struct cv_seal *seal) {
   free(seal);
 }
 
-/* Writes nonce, ciphertext and tag to `out`. Returns 1, or 0 on failure. */
-static int encrypt(EVP_CIPHER_CTX *ctx, const void *bound, int bound_n, const void *plain, int n, uint8_t *out) {
-  uint8_t *cipher = out + NONCE_BYTES;
+/* Writes ciphertext and tag to `out`. Returns 1, or 0 on failure. */
+static int encrypt(EVP_CIPHER_CTX *ctx, const uint8_t *nonce, const void *bound, int bound_n, const void *plain, int n,
+                   uint8_t *out) {
   int got = 0, rest = 0;
-  /* 96 random bits: for a key per campaign, 2^32 values keep a repetition below 2^-32 (NIST SP 800-38D). */
-  return RAND_bytes(out, NONCE_BYTES) == 1 && EVP_EncryptInit_ex2(ctx, NULL, NULL, out, NULL) == 1 &&
+  return EVP_EncryptInit_ex2(ctx, NULL, NULL, nonce, NULL) == 1 &&
          (bound_n == 0 || EVP_EncryptUpdate(ctx, NULL, &got, bound, bound_n) == 1) &&
-         (n == 0 || EVP_EncryptUpdate(ctx, cipher, &got, plain, n) == 1) &&
-         EVP_EncryptFinal_ex(ctx, cipher + n, &rest) == 1 &&
-         EVP_CIPHER_CTX_ctrl(ctx, EVP_CTRL_AEAD_GET_TAG, TAG_BYTES, cipher + n) == 1;
+         (n == 0 || EVP_EncryptUpdate(ctx, out, &got, plain, n) == 1) &&
+         EVP_EncryptFinal_ex(ctx, out + n, &rest) == 1 &&
+         EVP_CIPHER_CTX_ctrl(ctx, EVP_CTRL_AEAD_GET_TAG, TAG_BYTES, out + n) == 1;
+}
+
+enum cv_err cv_seal_close_at(struct cv_seal *seal, const uint8_t nonce[CV_SEAL_NONCE_BYTES], const void *bound,
+                             size_t bound_n, const void *plain, size_t n, uint8_t *ret) {
+  if (n > SEAL_MAX_BYTES - CV_SEAL_OVERHEAD || bound_n > SEAL_MAX_BYTES) {
+    return CV_ERR_LIMIT;
+  }
+  if (!encrypt(seal->enc, nonce, bound, (int)bound_n, plain, (int)n, ret)) {
+    OPENSSL_cleanse(ret, n + TAG_BYTES);
+    return CV_ERR_CRYPTO;
+  }
+  return CV_OK;
 }
 
 enum cv_err cv_seal_close(struct cv_seal *seal, const void *bound, size_t bound_n, const void *plain, size_t n,
                           struct cv_buf *out) {
-  if (n > SEAL_MAX_BYTES - CV_SEAL_OVERHEAD || bound_n > SEAL_MAX_BYTES) {
+  if (n > SEAL_MAX_BYTES - CV_SEAL_OVERHEAD) {
     return CV_ERR_LIMIT;
   }
   CV_TRY(cv_buf_reserve(out, n + CV_SEAL_OVERHEAD));
-  if (!encrypt(seal->enc, bound, (int)bound_n, plain, (int)n, out->data + out->len)) {
-    OPENSSL_cleanse(out->data + out->len, n + CV_SEAL_OVERHEAD);
+  uint8_t *nonce = out->data + out->len;
+  /* 96 random bits: for a key per campaign, 2^32 values keep a repetition below 2^-32 (NIST SP 800-38D). */
+  if (RAND_bytes(nonce, NONCE_BYTES) != 1) {
     return CV_ERR_CRYPTO;
   }
+  CV_TRY(cv_seal_close_at(seal, nonce, bound, bound_n, plain, n, nonce + NONCE_BYTES));
   out->len += n + CV_SEAL_OVERHEAD;
   return CV_OK;
 }
 
-static int decrypt(EVP_CIPHER_CTX *ctx, const void *bound, int bound_n, const uint8_t *sealed, int n, uint8_t *out) {
-  const uint8_t *cipher = sealed + NONCE_BYTES;
+/* `n` is the length of the text, without the tag. */
+static int decrypt(EVP_CIPHER_CTX *ctx, const uint8_t *nonce, const void *bound, int bound_n, const uint8_t *cipher,
+                   int n, uint8_t *out) {
   uint8_t tag[TAG_BYTES];
   for (int i = 0; i < TAG_BYTES; i++) {
     tag[i] = cipher[n + i];
   }
   int got = 0, rest = 0;
-  return EVP_DecryptInit_ex2(ctx, NULL, NULL, sealed, NULL) == 1 &&
+  return EVP_DecryptInit_ex2(ctx, NULL, NULL, nonce, NULL) == 1 &&
          (bound_n == 0 || EVP_DecryptUpdate(ctx, NULL, &got, bound, bound_n) == 1) &&
          (n == 0 || EVP_DecryptUpdate(ctx, out, &got, cipher, n) == 1) &&
          EVP_CIPHER_CTX_ctrl(ctx, EVP_CTRL_AEAD_SET_TAG, TAG_BYTES, tag) == 1 &&
          EVP_DecryptFinal_ex(ctx, out + n, &rest) == 1;
 }
 
+enum cv_err cv_seal_open_at(struct cv_seal *seal, const uint8_t nonce[CV_SEAL_NONCE_BYTES], const void *bound,
+                            size_t bound_n, const uint8_t *sealed, size_t n, uint8_t *ret) {
+  if (n < TAG_BYTES || n > SEAL_MAX_BYTES || bound_n > SEAL_MAX_BYTES) {
+    return CV_ERR_DAMAGED;
+  }
+  if (!decrypt(seal->dec, nonce, bound, (int)bound_n, sealed, (int)(n - TAG_BYTES), ret)) {
+    /* Decrypted before the tag was checked: nothing of it may be used. */
+    OPENSSL_cleanse(ret, n - TAG_BYTES);
+    return CV_ERR_DAMAGED;
+  }
+  return CV_OK;
+}
+
 enum cv_err cv_seal_open(struct cv_seal *seal, const void *bound, size_t bound_n, const void *sealed, size_t n,
                          struct cv_buf *out) {
-  if (n < CV_SEAL_OVERHEAD || n > SEAL_MAX_BYTES || bound_n > SEAL_MAX_BYTES) {
+  if (n < CV_SEAL_OVERHEAD || n > SEAL_MAX_BYTES) {
     return CV_ERR_DAMAGED;
   }
   size_t plain_n = n - CV_SEAL_OVERHEAD;
+  const uint8_t *nonce = sealed;
   /* One byte more than needed, so that the output pointer is valid for an empty text. */
   CV_TRY(cv_buf_reserve(out, plain_n + 1));
-  if (!decrypt(seal->dec, bound, (int)bound_n, sealed, (int)plain_n, out->data + out->len)) {
-    /* Decrypted before the tag was checked: nothing of it may be used. */
-    OPENSSL_cleanse(out->data + out->len, plain_n);
-    return CV_ERR_DAMAGED;
-  }
+  CV_TRY(cv_seal_open_at(seal, nonce, bound, bound_n, nonce + NONCE_BYTES, n - NONCE_BYTES, out->data + out->len));
   out->len += plain_n;
   return CV_OK;
 }

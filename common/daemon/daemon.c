@@ -13,14 +13,13 @@
 #include "common/daemon/backup.h"
 #include "common/daemon/gauges.h"
 #include "common/daemon/logging.h"
+#include "common/daemon/network.h"
 #include "common/daemon/notify.h"
 #include "common/daemon/trail.h"
 #include "common/daemon/turn.h"
 #include "common/daemon/watchdog.h"
 #include "common/db/committer.h"
 #include "common/db/db.h"
-#include "common/net/dialer.h"
-#include "common/net/listener.h"
 #include "common/net/signals.h"
 #include "common/page/site.h"
 
@@ -39,9 +38,7 @@ struct cv_daemon {
   uv_loop_t loop;
   struct cv_drbg drbg;
   struct cv_log_limit log_limit;
-  struct cv_tls *server_tls, *client_tls;
-  struct cv_listener *listener;
-  struct cv_dialer *dialer;
+  struct cv_network network;
   struct cv_admin *admin;
   struct cv_page_site page;
   struct cv_lanes lanes;
@@ -78,13 +75,8 @@ uv_loop_t *cv_daemon_loop(struct cv_daemon *daemon) {
   return &daemon->loop;
 }
 
-/* Both contexts are made from the same files. */
-static const struct cv_tls *own_tls(const struct cv_daemon *daemon) {
-  return daemon->server_tls != NULL ? daemon->server_tls : daemon->client_tls;
-}
-
 const struct cv_identity *cv_daemon_identity(const struct cv_daemon *daemon) {
-  return cv_tls_identity(own_tls(daemon));
+  return cv_tls_identity(cv_network_own(&daemon->network));
 }
 
 void cv_daemon_note(void *data, const struct cv_note *note) {
@@ -147,8 +139,7 @@ static void stop(struct cv_daemon *daemon) {
   daemon->stopping = true;
   cv_notify_stopping(STOP_MS);
   /* New peers first, then the open ones: no peer can join while the others are being closed. */
-  cv_listener_stop(daemon->listener);
-  cv_dialer_stop(daemon->dialer);
+  cv_network_stop(&daemon->network);
   cv_page_site_close(&daemon->page);
   cv_admin_stop(daemon->admin);
   cv_backup_stop(&daemon->backup);
@@ -392,61 +383,34 @@ static bool has_failed(const void *data) {
   return cv_turn_has_failed(&daemon->turn);
 }
 
-static void on_dial_failed(void *data, const struct cv_why *why) {
+static void note_failed(void *data, size_t which, const struct cv_why *why) {
   struct cv_daemon *daemon = cv_lane_data(data);
-  cv_daemon_note(daemon, &(struct cv_note){.level = CV_LOG_INFO, .peer = daemon->config->dialled, .text = why->text});
+  const char *called = daemon->config->dial[which].called;
+  cv_daemon_note(daemon, &(struct cv_note){.level = CV_LOG_INFO, .peer = called, .text = why->text});
 }
+
+static void on_first_failed(void *data, const struct cv_why *why) {
+  note_failed(data, 0, why);
+}
+
+static void on_second_failed(void *data, const struct cv_why *why) {
+  note_failed(data, 1, why);
+}
+
+static cv_network_failed_fn *const on_dial_failed[CV_DAEMON_DIALS] = {on_first_failed, on_second_failed};
 
 /* ---- TLS ---- */
 
-static struct cv_tls_files tls_files(const struct cv_daemon *daemon) {
-  return (struct cv_tls_files)CV_CHANNEL_FILES(&daemon->config->settings->channel);
-}
-
-/* Tries the daemon's roles until one matches the certificate; after a failure `why` has the reason for the last
- * role. */
-static enum cv_err tls_new(const struct cv_daemon *daemon, struct cv_tls_peers peers, bool server, struct cv_tls **ret,
-                           struct cv_why *why) {
-  const struct cv_tls_files files = tls_files(daemon);
-  enum cv_err err = CV_ERR_DENIED;
-  for (enum cv_role role = CV_ROLE_NONE; role <= CV_ROLE_THIRDPARTY && err != CV_OK; role++) {
-    /* A worker's program accepts a worker's and a gateway's certificate; the certificate decides which it is. */
-    if ((daemon->config->roles & 1U << role) != 0) {
-      err = cv_tls_new(&files, role, peers, server, ret, why);
-    }
-  }
-  return err;
-}
-
 /* Only a warning: the daemon must use the new list to refuse others, and its peers decide about itself. */
 static void warn_if_revoked(const struct cv_daemon *daemon) {
-  if (cv_tls_is_revoked(own_tls(daemon))) {
+  if (cv_tls_is_revoked(cv_network_own(&daemon->network))) {
     cv_log(CV_LOG_WARN, "our own certificate is revoked: peers that know this refuse it");
   }
 }
 
-static enum cv_err load_tls(struct cv_daemon *daemon, struct cv_why *why) {
-  const struct cv_daemon_config *config = daemon->config;
-  if (config->listen != NULL) {
-    CV_TRY(tls_new(daemon, config->from, true, &daemon->server_tls, why));
-  }
-  return config->dial == NULL ? CV_OK : tls_new(daemon, config->to, false, &daemon->client_tls, why);
-}
-
-static enum cv_err renew(const struct cv_daemon *daemon, const struct cv_tls *old, struct cv_tls **ret,
-                         struct cv_why *why) {
-  const struct cv_tls_files files = tls_files(daemon);
-  return old == NULL ? CV_OK : cv_tls_renew(old, &files, ret, why);
-}
-
-static void replace(struct cv_tls **tls, struct cv_tls *by) {
-  cv_tls_unref(*tls);
-  *tls = by;
-}
-
 /* What a reload has changed, or why it has not. */
 static void audit_reload(struct cv_daemon *daemon, const struct cv_tls *to, const char *refused) {
-  const struct cv_tls *from = own_tls(daemon);
+  const struct cv_tls *from = cv_network_own(&daemon->network);
   to = to == NULL ? from : to;
   const struct cv_event_fact facts[] = {{.name = "serial_before", .text = cv_tls_identity(from)->serial},
                                         {.name = "serial_after", .text = cv_tls_identity(to)->serial},
@@ -467,30 +431,22 @@ static void reopen_trail(struct cv_daemon *daemon) {
 }
 
 static void reload(struct cv_daemon *daemon) {
-  /* Open connections are checked again with the new files: a revoked certificate loses its connection. */
-  struct cv_tls *server = NULL, *client = NULL;
+  struct cv_network_renewed renewed;
   struct cv_why why;
-  /* Both contexts are made before either is used: a bad file leaves the daemon as it was. */
-  if (renew(daemon, daemon->server_tls, &server, &why) != CV_OK ||
-      renew(daemon, daemon->client_tls, &client, &why) != CV_OK) {
-    cv_tls_unref(server);
+  if (cv_network_renew(&daemon->network, &renewed, &why) != CV_OK) {
     daemon->gauges.reloads_failed++;
     audit_reload(daemon, NULL, why.text);
     cv_log(CV_LOG_ERROR, "keeping the old certificates: %s", why.text);
     return;
   }
-  audit_reload(daemon, server != NULL ? server : client, NULL);
-  if (server != NULL) {
-    cv_listener_set_tls(daemon->listener, server);
-    replace(&daemon->server_tls, server);
-  }
-  if (client != NULL) {
-    cv_dialer_set_tls(daemon->dialer, client);
-    replace(&daemon->client_tls, client);
-  }
+  audit_reload(daemon, cv_network_renewed_own(&renewed), NULL);
+  cv_network_use(&daemon->network, &renewed);
   daemon->gauges.reloads++;
   cv_log(CV_LOG_INFO, "certificates reloaded");
   warn_if_revoked(daemon);
+  if (daemon->ops->renewed != NULL) {
+    daemon->ops->renewed(daemon->party, cv_network_own(&daemon->network));
+  }
 }
 
 /* Debug, or back to the configured level; a daemon that is configured to debug has info as its other level. */
@@ -525,7 +481,7 @@ static enum cv_err health(void *data, struct cv_why *why) {
  * and store what a peer sends. The endpoint is opened last, so a daemon that answers has started. */
 static enum cv_err ready(void *data, struct cv_why *why) {
   const struct cv_daemon *daemon = data;
-  struct cv_tls_ends ends = cv_tls_ends(own_tls(daemon));
+  struct cv_tls_ends ends = cv_tls_ends(cv_network_own(&daemon->network));
   int64_t now_s = (int64_t)(cv_clock_wall_ms() / 1000);
   if (daemon->draining) {
     return cv_fail(why, CV_ERR_STATE, "draining");
@@ -547,7 +503,7 @@ static void metrics(void *data, struct cv_buf *out) {
   struct cv_daemon_gauges gauges = daemon->gauges;
   gauges.is_healthy = health(daemon, NULL) == CV_OK;
   gauges.is_ready = ready(daemon, NULL) == CV_OK;
-  gauges.ends = cv_tls_ends(own_tls(daemon));
+  gauges.ends = cv_tls_ends(cv_network_own(&daemon->network));
   gauges.has_crl = daemon->config->settings->channel.crl != NULL;
   gauges.committer = &daemon->committer;
   gauges.state = daemon->config->state;
@@ -591,21 +547,6 @@ static void on_copied(void *data, int fd, uint64_t bytes, const struct cv_why *w
 
 /* ---- the start ---- */
 
-static enum cv_err open_net(struct cv_daemon *daemon, struct cv_why *why) {
-  const struct cv_daemon_config *config = daemon->config;
-  struct cv_net_limits limits = config->limits;
-  limits.silence_ms = (unsigned)config->settings->channel.silence_ms;
-  if (config->listen != NULL) {
-    CV_TRY(cv_listener_start(&daemon->loop, config->listen, daemon->server_tls, &CV_LANES_PEER_OPS,
-                             daemon->lanes.newcomer, &limits, &daemon->listener, why));
-  }
-  if (config->dial == NULL) {
-    return CV_OK;
-  }
-  return cv_dialer_start(&daemon->loop, config->dial, daemon->client_tls, &CV_LANES_PEER_OPS, daemon->lanes.newcomer,
-                         on_dial_failed, &limits, cv_rng_u64(&daemon->drbg.rng), &daemon->dialer, why);
-}
-
 static bool serve_page(void *data, struct MHD_Connection *connection, const char *url, void **request,
                        enum MHD_Result *ret) {
   struct cv_daemon *daemon = data;
@@ -639,7 +580,7 @@ static enum cv_err enter_sandbox(const struct cv_daemon *daemon, struct cv_why *
       .state = config->state,
       .socket = config->settings->admin,
       .appends = config->settings->audit,
-      .dials = config->dial};
+      .dials = {config->dial[0].address, config->dial[1].address}};
   struct cv_sandbox_report report;
   CV_TRY(cv_sandbox_enter(&config->settings->sandbox, &needs, &report, why));
   cv_log(report.whole ? CV_LOG_INFO : CV_LOG_WARN, "sandbox: %s", report.text);
@@ -707,11 +648,12 @@ static enum cv_err start(struct cv_daemon *daemon, struct cv_why *why) {
   if (ops->prepare != NULL) {
     CV_TRY(ops->prepare(daemon->party, daemon, why));
   }
-  CV_TRY(load_tls(daemon, why));
+  CV_TRY(cv_network_load(&daemon->network, why));
   warn_if_revoked(daemon);
   CV_TRY(cv_lanes_init(&daemon->lanes));
   /* The network first, as it may need root and must not leave a new database behind if it fails. */
-  CV_TRY(open_net(daemon, why));
+  CV_TRY(
+      cv_network_open(&daemon->network, &daemon->loop, daemon->lanes.newcomer, on_dial_failed, &daemon->drbg.rng, why));
   CV_TRY(cv_page_site_bind(&daemon->page, daemon->config->page, why));
   CV_TRY(cv_sandbox_become(&daemon->config->settings->sandbox, why));
   CV_TRY(open_trail(daemon, why));
@@ -732,7 +674,8 @@ static void say_ready(struct cv_daemon *daemon) {
   if (listen != NULL) {
     const char *colon = strrchr(listen, ':');
     int host = colon == NULL ? (int)strlen(listen) : (int)(colon - listen);
-    (void)printf("%s ready on %.*s:%u\n", daemon->config->program, host, listen, cv_listener_port(daemon->listener));
+    (void)printf("%s ready on %.*s:%u\n", daemon->config->program, host, listen,
+                 cv_listener_port(daemon->network.listener));
   }
   cv_page_site_say(&daemon->page, stdout);
   (void)fflush(stdout);
@@ -748,8 +691,7 @@ static void fini(struct cv_daemon *daemon) {
     cv_log(CV_LOG_WARN, "the event loop did not close cleanly");
   }
   cv_lanes_fini(&daemon->lanes);
-  cv_tls_unref(daemon->server_tls);
-  cv_tls_unref(daemon->client_tls);
+  cv_network_fini(&daemon->network);
   cv_trail_close(daemon->trail);
   cv_daemon_gauges_close(&daemon->gauges);
   cv_drbg_fini(&daemon->drbg);
@@ -757,7 +699,11 @@ static void fini(struct cv_daemon *daemon) {
 }
 
 int cv_daemon_run(const struct cv_daemon_config *config) {
-  struct cv_daemon daemon = {.config = config, .ops = config->ops, .party = config->party, .page = {.socket = -1}};
+  struct cv_daemon daemon = {.config = config,
+                             .ops = config->ops,
+                             .party = config->party,
+                             .network = {.config = config},
+                             .page = {.socket = -1}};
   /* Before a key is read: from here on no core dump and no swap can hold one. */
   cv_sandbox_begin(&config->settings->sandbox);
   if (uv_loop_init(&daemon.loop) != 0) {
@@ -772,7 +718,7 @@ int cv_daemon_run(const struct cv_daemon_config *config) {
   daemon.lanes = (struct cv_lanes){.ops = &config->ops->lane,
                                    .party = config->party,
                                    .program = config->program,
-                                   .dialled = config->dial == NULL ? 0 : config->to.roles,
+                                   .dialled = cv_network_dialled(config),
                                    .fail = out_of_memory,
                                    .has_failed = has_failed,
                                    .note = cv_daemon_note,

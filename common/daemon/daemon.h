@@ -4,7 +4,7 @@
  * storage thread, signals, admin endpoint, sandbox. A party supplies a configuration and one table of functions over
  * its core and store.
  *
- *   prepare -> TLS, listener, dialer -> change user -> open (store, core) -> admin endpoint -> sandbox
+ *   prepare -> TLS, listener, dialers -> change user -> open (store, core) -> admin endpoint -> sandbox
  *     -> "PROGRAM ready on HOST:PORT" -> loop -> close
  *
  * The service manager (notify.h) is told when the start, a reload and the end begin and are complete, and within each
@@ -71,6 +71,10 @@ struct cv_daemon_ops {
   /* The open database, for a copy of it; `why` says why there is none. */
   enum cv_err (*database)(void *party, struct cv_db **ret, struct cv_why *why);
 
+  /* The certificate files were read again, and `own` is in use: its identity may have another key, and it may refuse
+   * certificates that were accepted before. NULL: the party remembers neither. */
+  void (*renewed)(void *party, const struct cv_tls *own);
+
   /* Writes one line for the operator: how much the party has to do now. */
   void (*status)(void *party, char *text, size_t size);
   /* The admin endpoint: CV_OK, or the reason why the party cannot work now; and the party's own metrics, with
@@ -88,6 +92,15 @@ struct cv_daemon_ops {
   bool (*work)(void *party);
 };
 
+enum { CV_DAEMON_DIALS = 2 };
+
+/* A peer that the daemon dials. */
+struct cv_daemon_dial {
+  const char *address;    /* HOST:PORT; NULL: none */
+  struct cv_tls_peers to; /* peers accepted there; each address has roles of its own */
+  const char *called;     /* name of that peer in the log: "third-party" */
+};
+
 struct cv_daemon_config {
   const char *program; /* "crowdveil-broker" */
   const struct cv_daemon_ops *ops;
@@ -99,9 +112,7 @@ struct cv_daemon_config {
   unsigned roles;           /* roles allowed for the daemon's own certificate: set of 1u << enum cv_role */
   const char *listen;       /* HOST:PORT; NULL: the daemon does not listen */
   struct cv_tls_peers from; /* peers allowed to connect */
-  const char *dial;         /* HOST:PORT; NULL: the daemon does not dial */
-  struct cv_tls_peers to;   /* peers accepted at that address */
-  const char *dialled;      /* name of that peer in the log: "third-party" */
+  struct cv_daemon_dial dial[CV_DAEMON_DIALS];
   struct cv_net_limits limits;
   const struct cv_page_settings *page; /* NULL: the party has no page */
   unsigned tick_ms;

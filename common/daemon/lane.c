@@ -18,6 +18,7 @@ struct cv_lane {
   const struct cv_lane_kind *kind;
   void *conn; /* the core's handle; NULL if it has not accepted the peer */
   bool closing;
+  bool spoken;             /* something has been sent to it: its first frame is the one with the Hello */
   bool paused;             /* until the next flush: its share of answers is used up */
   bool held;               /* the core throttles its frames */
   enum cv_refusal refused; /* why the lane is closing; CV_REFUSALS: for another reason */
@@ -79,6 +80,7 @@ static void send_one(struct cv_lane *lane, const void *frame) {
   enum cv_err err = lane->kind->wire->encode(frame, &lanes->encoding, &lanes->bytes);
   if (err == CV_OK) {
     err = cv_peer_send(lane->peer, lanes->bytes.data, lanes->bytes.len);
+    lane->spoken = true;
   }
   /* Waiting for it would grow the queue of a peer that may never read again. */
   if (err == CV_ERR_LIMIT) {
@@ -168,7 +170,7 @@ void cv_lanes_close(struct cv_lanes *lanes, const char *why) {
 static void reject(struct cv_lane *lane, enum cv_refusal kind, const struct cv_why *why) {
   struct cv_lanes *lanes = lane->lanes;
   cv_refusals_add(&lanes->refusals, kind);
-  lane->kind->wire->goodbye(why->text, lanes->program, lanes->part);
+  lane->kind->wire->goodbye(why->text, lane->spoken ? NULL : lanes->program, lanes->part);
   send_one(lane, lanes->part);
   close_lane(lane, kind, why->text);
 }
@@ -279,6 +281,11 @@ static void on_closed(struct cv_peer *peer, const struct cv_why *why) {
 }
 
 const struct cv_peer_ops CV_LANES_PEER_OPS = {.opened = on_opened, .frame = on_frame, .closed = on_closed};
+
+enum cv_err cv_lane_export(const struct cv_lane *lane, const char *label, const void *context, size_t context_n,
+                           uint8_t *ret, size_t n) {
+  return cv_peer_export(lane->peer, label, context, context_n, ret, n);
+}
 
 void *cv_lane_data(const struct cv_lane *lane) {
   return lane->lanes->data;

@@ -97,6 +97,9 @@ void cv_lanes_resume(struct cv_lanes *lanes);
 void cv_lanes_hold(struct cv_lanes *lanes);
 /* Closes all lanes, and those opened later, with this reason, which is borrowed. */
 void cv_lanes_close(struct cv_lanes *lanes, const char *why);
+/* As cv_peer_export(), of the lane's connection: for a core, through a function pointer. */
+CV_MUST_USE enum cv_err cv_lane_export(const struct cv_lane *lane, const char *label, const void *context,
+                                       size_t context_n, uint8_t *ret, size_t n);
 /* The `data` of the lane's struct cv_lanes. */
 void *cv_lane_data(const struct cv_lane *lane);
 

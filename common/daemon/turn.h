@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A daemon's turn: events -> batch -> commit -> send. Only this module orders commit and send, for all three daemons:
+ * A daemon's turn: events -> batch -> commit -> send. Only this module orders commit and send, for all daemons:
  * nothing is sent before the commit that contains its cause. Pure: loop, disk and timer are behind struct cv_turn_ops.
  *
  * Only one batch is stored at a time; meanwhile the daemon gathers events for the next one. A large batch goes to the

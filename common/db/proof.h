@@ -9,7 +9,7 @@
  * proportional to the change. One code covers all sums, so that no single group can be rolled back alone.
  *
  * With a keyed code nobody can forge a row or a sum without the key. Without a key (`code` NULL) the codes are
- * checksums, which find accidents only. broker/anchor.h detects a rollback of the whole database.
+ * checksums, which find accidents only. broker/both/anchor.h detects a rollback of the whole database.
  */
 #ifndef CV_DB_PROOF_H
 #define CV_DB_PROOF_H

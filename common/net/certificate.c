@@ -7,6 +7,18 @@
 
 #include "common/net/serial.h"
 
+/* Zeros if the key has no DER form: then it is nobody's fingerprint. */
+static struct cv_digest fingerprint(const X509 *cert) {
+  struct cv_digest digest = {{0}};
+  unsigned char *der = NULL;
+  int n = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(cert), &der);
+  if (n <= 0 || EVP_Digest(der, (size_t)n, digest.bytes, NULL, EVP_sha256(), NULL) != 1) {
+    digest = (struct cv_digest){{0}};
+  }
+  OPENSSL_free(der);
+  return digest;
+}
+
 enum cv_err cv_certificate_identity(X509 *cert, struct cv_identity *ret, struct cv_why *why) {
   GENERAL_NAMES *names = X509_get_ext_d2i(cert, NID_subject_alt_name, NULL, NULL);
   const char *found = NULL;
@@ -36,6 +48,10 @@ enum cv_err cv_certificate_identity(X509 *cert, struct cv_identity *ret, struct 
   struct cv_serial serial;
   if (err == CV_OK && cv_serial_of(cert, &serial)) {
     memcpy(ret->serial, serial.hex, sizeof(ret->serial));
+  }
+  if (err == CV_OK) {
+    ret->key = fingerprint(cert);
+    ret->until_ms = cv_certificate_end_s(cert) * 1000;
   }
   return err;
 }

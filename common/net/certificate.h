@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads identity and expiry from an X.509 certificate. Verifies nothing. */
+/* Reads identity, key and expiry from an X.509 certificate. Verifies nothing. */
 #ifndef CV_NET_CERTIFICATE_H
 #define CV_NET_CERTIFICATE_H
 
@@ -9,8 +9,8 @@
 #include "common/net/identity.h"
 
 /*
- * Reads the one crowdveil: URI among the subject alternative names, and the serial number. CV_ERR_DENIED if there is
- * none or more than one URI, CV_ERR_FORMAT if it is not a valid identity.
+ * Reads the one crowdveil: URI among the subject alternative names, the serial number and the fingerprint of the public
+ * key. CV_ERR_DENIED if there is none or more than one URI, CV_ERR_FORMAT if it is not a valid identity.
  */
 CV_MUST_USE enum cv_err cv_certificate_identity(X509 *cert, struct cv_identity *ret, struct cv_why *why);
 struct cv_date {

@@ -2,6 +2,7 @@
 #include "common/net/crl.h"
 
 #include <errno.h>
+#include <openssl/bn.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <stdlib.h>
@@ -159,6 +160,19 @@ enum cv_crl_verdict cv_crls_judge(const struct cv_crls *crls, const X509 *cert, 
     }
   }
   return verdict;
+}
+
+bool cv_crls_list(const struct cv_crls *crls, const char *serial) {
+  BIGNUM *number = NULL;
+  ASN1_INTEGER *own = BN_hex2bn(&number, serial) > 0 ? BN_to_ASN1_INTEGER(number, NULL) : NULL;
+  bool is_listed = crls->count > 0 && own == NULL; /* what cannot be compared counts as revoked */
+  for (size_t i = 0; i < crls->count && !is_listed; i++) {
+    X509_REVOKED *entry;
+    is_listed = X509_CRL_get0_by_serial(crls->crl[i].list, &entry, own) != 0;
+  }
+  ASN1_INTEGER_free(own);
+  BN_free(number);
+  return is_listed;
 }
 
 int64_t cv_crls_end_s(const struct cv_crls *crls) {

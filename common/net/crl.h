@@ -38,6 +38,8 @@ CV_MUST_USE enum cv_err cv_crls_load(const char *path, const STACK_OF(X509) * ca
 void cv_crls_fini(struct cv_crls *crls);
 /* Looks a certificate up that is signed by one of the CAs. */
 enum cv_crl_verdict cv_crls_judge(const struct cv_crls *crls, const X509 *cert, int64_t now_s);
+/* Whether a list has the serial number, as in an identity; of whichever CA: it is not known who has given it. */
+bool cv_crls_list(const struct cv_crls *crls, const char *serial);
 /* When the first list expires; INT64_MAX / 1000 if there is no list. */
 int64_t cv_crls_end_s(const struct cv_crls *crls);
 /* How many certificates `crls` has that `other` does not. */

@@ -97,6 +97,11 @@ bool cv_denied_has(const struct cv_denied *denied, const X509 *cert) {
   return denied->count > 0 && (!cv_serial_of(cert, &serial) || lists(denied, &serial));
 }
 
+bool cv_denied_lists(const struct cv_denied *denied, const char *serial) {
+  struct cv_serial parsed;
+  return denied->count > 0 && (!cv_serial_parse(serial, &parsed) || lists(denied, &parsed));
+}
+
 size_t cv_denied_beyond(const struct cv_denied *denied, const struct cv_denied *other) {
   size_t beyond = 0;
   for (size_t i = 0; i < denied->count; i++) {

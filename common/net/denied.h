@@ -22,6 +22,8 @@ struct cv_denied {
 CV_MUST_USE enum cv_err cv_denied_load(const char *path, struct cv_denied *ret, struct cv_why *why);
 void cv_denied_fini(struct cv_denied *denied);
 bool cv_denied_has(const struct cv_denied *denied, const X509 *cert);
+/* The same for a serial number, as in an identity. */
+bool cv_denied_lists(const struct cv_denied *denied, const char *serial);
 /* How many serial numbers of `denied` are not in `other`. */
 size_t cv_denied_beyond(const struct cv_denied *denied, const struct cv_denied *other);
 

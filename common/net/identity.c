@@ -9,8 +9,9 @@
 static const char SCHEME[] = "crowdveil:";
 
 static const char *const ROLE_TEXT[] = {
-    [CV_ROLE_NONE] = "none",       [CV_ROLE_REQUESTER] = "requester", [CV_ROLE_WORKER] = "worker",
-    [CV_ROLE_GATEWAY] = "gateway", [CV_ROLE_BROKER] = "broker",       [CV_ROLE_THIRDPARTY] = "thirdparty",
+    [CV_ROLE_NONE] = "none",         [CV_ROLE_REQUESTER] = "requester", [CV_ROLE_WORKER] = "worker",
+    [CV_ROLE_GATEWAY] = "gateway",   [CV_ROLE_BROKER] = "broker",       [CV_ROLE_THIRDPARTY] = "thirdparty",
+    [CV_ROLE_COBROKER] = "cobroker",
 };
 
 const char *cv_role_text(enum cv_role role) {
@@ -82,7 +83,8 @@ enum cv_err cv_identity_parse(const char *uri, struct cv_identity *ret, struct c
   struct cv_identity identity = {.role = find_role(role, (size_t)(slash - role))};
   if (identity.role == CV_ROLE_NONE) {
     return cv_fail(why, CV_ERR_FORMAT,
-                   "identity '%s': unknown role, expected requester, worker, gateway, broker or thirdparty", shown);
+                   "identity '%s': unknown role, expected requester, worker, gateway, broker, cobroker or thirdparty",
+                   shown);
   }
   const char *name = slash + 1;
   size_t n = strlen(name);

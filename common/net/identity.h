@@ -6,18 +6,31 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/base/digest.h"
 #include "common/base/err.h"
 #include "common/base/spec.h"
 
 enum { CV_SERIAL_HEX = 44 };
 
-enum cv_role { CV_ROLE_NONE, CV_ROLE_REQUESTER, CV_ROLE_WORKER, CV_ROLE_GATEWAY, CV_ROLE_BROKER, CV_ROLE_THIRDPARTY };
+enum cv_role {
+  CV_ROLE_NONE,
+  CV_ROLE_REQUESTER,
+  CV_ROLE_WORKER,
+  CV_ROLE_GATEWAY,
+  CV_ROLE_BROKER,
+  CV_ROLE_THIRDPARTY,
+  CV_ROLE_COBROKER,
+  CV_ROLE_COUNT,
+};
 
 struct cv_identity {
   enum cv_role role;
   char name[CV_NAME_BYTES];   /* as in the certificate, after the slash */
   uint64_t first, last;       /* range of worker ids, both included; for a worker first == last */
   char serial[CV_SERIAL_HEX]; /* of its certificate: upper case hexadecimal without leading zeros; "": not known */
+  struct cv_digest key;       /* fingerprint of its public key: SHA-256 of the DER form (SubjectPublicKeyInfo); zeros:
+                                 not known */
+  uint64_t until_ms;          /* its certificate's notAfter, wall clock since 1970; 0: not known */
 };
 
 /* "requester", ...; never NULL. */

@@ -47,6 +47,13 @@ void cv_peer_who(const struct cv_peer *peer, char *ret, size_t size);
 enum cv_refusal cv_peer_refusal(const struct cv_peer *peer);
 
 /*
+ * Takes `n` bytes from the connection's TLS exporter (RFC 8446, 7.5): a secret that only its two ends can compute,
+ * another one for each label, each context and each connection. From `opened` on; CV_ERR_CLOSED before, CV_ERR_CRYPTO.
+ */
+CV_MUST_USE enum cv_err cv_peer_export(const struct cv_peer *peer, const char *label, const void *context,
+                                       size_t context_n, uint8_t *ret, size_t n);
+
+/*
  * Queues one frame of at least one byte. CV_ERR_LIMIT if the frame is over the frame limit or would exceed the queue
  * limit: nothing is queued, and the caller closes the peer or waits for cv_peer_queued() to fall. CV_ERR_CLOSED once
  * closing.

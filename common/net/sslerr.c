@@ -28,7 +28,7 @@ const char *cv_x509_reason(int code) {
   }
 }
 
-const char cv_ssl_other_name[] = "refused by the other side: it expects a party with another name";
+const char cv_ssl_other_name[] = "refused by the other side: it expects a party with another name or key";
 
 /* The reason in the other side's TLS alert. */
 static const char *alert_reason(int alert) {

@@ -7,7 +7,7 @@
 
 /* The reason for a code X509_V_ERR_...: "certificate expired". Never NULL. */
 const char *cv_x509_reason(int code);
-/* The result of cv_ssl_reason() if the other side expects another name than the one in our certificate. */
+/* The result of cv_ssl_reason() if the other side expects another name or key than those in our certificate. */
 extern const char cv_ssl_other_name[];
 /* A short reason for the last failed TLS call; empties the error queue. Never NULL. */
 const char *cv_ssl_reason(void);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One function, judge(), checks a certificate: signature, dates, revoked serial numbers, identity, role, name. It runs
- * twice for a new connection: inside the handshake, so that the other side gets a specific alert, and after it, so that
- * a resumed session passes the same checks. It runs again for open connections when the files are reloaded and when a
- * certificate expires.
+ * One function, judge(), checks a certificate: signature, dates, revoked serial numbers, identity, role, name, key. It
+ * runs twice for a new connection: inside the handshake, so that the other side gets a specific alert, and after it, so
+ * that a resumed session passes the same checks. It runs again for open connections when the files are reloaded and
+ * when a certificate expires.
  */
 #include "common/net/tls.h"
 
@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "common/base/fingerprint.h"
 #include "common/base/party.h"
 #include "common/net/certificate.h"
 #include "common/net/crl.h"
@@ -50,7 +51,7 @@ struct cv_tls {
 
 static void list_roles(unsigned roles, char *text, size_t size) {
   text[0] = '\0';
-  for (int role = CV_ROLE_REQUESTER; role <= CV_ROLE_THIRDPARTY; role++) {
+  for (int role = CV_ROLE_REQUESTER; role < CV_ROLE_COUNT; role++) {
     if (roles & 1u << role) {
       size_t used = strlen(text);
       (void)snprintf(text + used, size - used, "%s%s", used > 0 ? " or " : "", cv_role_text((enum cv_role)role));
@@ -73,6 +74,16 @@ static enum cv_err check_name(const struct cv_identity *identity, const char *na
   }
   const char *role = cv_role_text(identity->role);
   return cv_fail(why, CV_ERR_DENIED, "certificate is of %s/%s, expected the name %s", role, identity->name, names);
+}
+
+/* A name is what a CA says; a key that was agreed on beforehand holds against the CA, too. */
+static enum cv_err check_key(const struct cv_identity *identity, const struct cv_digest *key, struct cv_why *why) {
+  if (key == NULL || cv_digest_is_same(key, &identity->key)) {
+    return CV_OK;
+  }
+  struct cv_fingerprint has = cv_fingerprint_of(&identity->key), expected = cv_fingerprint_of(key);
+  return cv_fail(why, CV_ERR_DENIED, "certificate of %s/%s has the key %s, expected %s", cv_role_text(identity->role),
+                 identity->name, has.text, expected.text);
 }
 
 /* Fails if a certificate is revoked, or if that cannot be known. */
@@ -133,6 +144,9 @@ static enum cv_err judge(const struct cv_tls *tls, X509_STORE_CTX *store, struct
     return err;
   }
   err = check_name(&identity, tls->peers.names, why);
+  if (err == CV_OK) {
+    err = check_key(&identity, tls->peers.key, why);
+  }
   if (err != CV_OK) {
     X509_STORE_CTX_set_error(store, X509_V_ERR_APPLICATION_VERIFICATION); /* sends the alert handshake_failure */
     return err;
@@ -518,6 +532,10 @@ const struct cv_identity *cv_tls_identity(const struct cv_tls *tls) {
 bool cv_tls_is_revoked(const struct cv_tls *tls) {
   const X509 *own = SSL_CTX_get0_certificate(tls->ctx);
   return cv_denied_has(&tls->denied, own) || cv_crls_judge(&tls->crls, own, (int64_t)time(NULL)) == CV_CRL_REVOKED;
+}
+
+bool cv_tls_refuses(const struct cv_tls *tls, const char *serial) {
+  return cv_denied_lists(&tls->denied, serial) || cv_crls_list(&tls->crls, serial);
 }
 
 struct cv_tls_ends cv_tls_ends(const struct cv_tls *tls) {

@@ -28,6 +28,8 @@ struct cv_tls_files {
 struct cv_tls_peers {
   unsigned roles;    /* set of 1u << enum cv_role */
   const char *names; /* accepted names (party.h), borrowed for as long as a context lives; NULL: any name */
+  /* The one accepted key, SHA-256 of the public key (identity.h), borrowed likewise; NULL: any key. */
+  const struct cv_digest *key;
 };
 
 /*
@@ -49,6 +51,9 @@ void cv_tls_unref(struct cv_tls *tls);
 const struct cv_identity *cv_tls_identity(const struct cv_tls *tls);
 /* True if `denied` or `crl` has this party's own certificate. Its peers refuse it once they know. */
 bool cv_tls_is_revoked(const struct cv_tls *tls);
+
+/* True if `denied` or `crl` has the serial number, as in an identity; also if that cannot be found out. */
+bool cv_tls_refuses(const struct cv_tls *tls, const char *serial);
 
 /* When this party's certificate ends, the first of the CA certificates that vouch for it, and the first CRL (0: there
  * is none); in seconds since 1970. */

@@ -184,17 +184,22 @@ static enum cv_err permit_port(struct rules *rules, uint64_t port) {
 
 /* Listening sockets are already bound, so no rule permits binding. DNS falls back to TCP for long answers. */
 static enum cv_err permit_ports(struct rules *rules, const struct cv_sandbox_needs *needs) {
-  struct cv_address address;
+  bool any = false;
   if (rules->rights.net == 0) {
     say(rules->part, ", connects to any TCP port, which this ABI cannot limit", "");
     return CV_OK;
   }
-  if (needs->dials == NULL || cv_address_parse(needs->dials, &address, NULL) != CV_OK) {
-    say(rules->part, ", connects to no TCP port", "");
-    return CV_OK;
+  for (size_t i = 0; i < CV_SANDBOX_DIALS; i++) {
+    struct cv_address address;
+    if (needs->dials[i] != NULL && cv_address_parse(needs->dials[i], &address, NULL) == CV_OK) {
+      CV_TRY(permit_port(rules, strtoul(address.port, NULL, 10)));
+      say(rules->part, any ? " and " : ", connects to TCP port ", address.port);
+      any = true;
+    }
   }
-  CV_TRY(permit_port(rules, strtoul(address.port, NULL, 10)));
-  say(rules->part, ", connects to TCP port ", address.port);
+  if (!any) {
+    say(rules->part, ", connects to no TCP port", "");
+  }
   if (cv_sandbox_looks_up(needs)) {
     CV_TRY(permit_port(rules, DNS_PORT));
     say(rules->part, " and 53", "");

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-enum { CV_SANDBOX_READS = 6 };
+enum { CV_SANDBOX_READS = 6, CV_SANDBOX_DIALS = 2 };
 
 /* What a daemon still needs after its start. All strings are borrowed; NULL means not needed. Listening sockets are
  * already open. */
@@ -18,10 +18,13 @@ struct cv_sandbox_needs {
   const char *state;   /* folder in which the daemon creates, reads, writes and removes files */
   const char *socket;  /* Unix socket, removed at the end; the rule permits removing any file of its folder */
   const char *appends; /* file that may be created again in its folder, and appended to */
-  const char *dials;   /* HOST:PORT: TCP to this port only; if HOST is a name, also name resolution */
+  /* HOST:PORT: TCP to these ports only; if a HOST is a name, also name resolution. */
+  const char *dials[CV_SANDBOX_DIALS];
 };
 
-/* True if the host in `dials` is a name that must be resolved. */
+/* True if `dials` has an address. */
+bool cv_sandbox_dials(const struct cv_sandbox_needs *needs);
+/* True if a host in `dials` is a name that must be resolved. */
 bool cv_sandbox_looks_up(const struct cv_sandbox_needs *needs);
 
 #endif

@@ -125,7 +125,7 @@ static void add_sockets(struct filter *filter, const struct cv_sandbox_needs *ne
   static const int families[] = {AF_INET, AF_INET6, AF_UNIX, AF_NETLINK};
   static const char *const connect[] = {"connect"};
   bool looks_up = cv_sandbox_looks_up(needs);
-  if (needs->dials == NULL) {
+  if (!cv_sandbox_dials(needs)) {
     return;
   }
   for (size_t i = 0; i < (looks_up ? CV_COUNT(families) : 2); i++) {

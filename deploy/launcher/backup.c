@@ -25,8 +25,8 @@ static const struct cv_config_table table = {
     .arguments = "CONFIG.YAML",
     .about =
         "copies the database of a running party while it goes on.\n"
-        "CONFIG.YAML is the configuration file of a broker, third-party, worker or gateway, with `admin`. The copy\n"
-        "has neither the seal key nor the anchor: keep these elsewhere.",
+        "CONFIG.YAML is the configuration file of a broker, co-broker, third-party, worker or gateway, with `admin`. "
+        "The copy has neither the seal key nor the anchor: keep these elsewhere.",
     .rules = rules,
     .count = CV_COUNT(rules),
 };

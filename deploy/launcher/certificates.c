@@ -99,12 +99,12 @@ static enum cv_role one_of(unsigned roles, const char *cert, const struct cv_cer
 }
 
 void cv_certificates_examine(const struct cv_certificates *files, int64_t now, struct cv_findings *findings,
-                             char *ret_name) {
+                             struct cv_identity *ret_identity) {
   struct cv_tls *tls = NULL;
   struct cv_why why = {.text = ""};
   enum cv_err err = CV_ERR_INVALID;
   X509 *ca = read_certificate(files->ca, findings), *cert = read_certificate(files->cert, findings);
-  ret_name[0] = '\0';
+  *ret_identity = (struct cv_identity){0};
   bool good = ca != NULL && cert != NULL;
   good = (ca == NULL ||
           examine_dates(ca, files->ca, "make a new CA and new certificates with crowdveil pki", now, findings)) &&
@@ -124,7 +124,7 @@ void cv_certificates_examine(const struct cv_certificates *files, int64_t now, s
                       why.text);
     } else {
       const struct cv_identity *identity = cv_tls_identity(tls);
-      (void)snprintf(ret_name, CV_NAME_BYTES, "%s", identity->name);
+      *ret_identity = *identity;
       cv_findings_add(findings, CV_FINDING_OK, "", "identity %s/%s: key, CA and role match",
                       cv_role_text(identity->role), identity->name);
       if (cv_tls_is_revoked(tls)) {

@@ -16,10 +16,10 @@ struct cv_certificates {
 };
 
 /*
- * Adds the findings about `files`. `now` is in seconds since 1970. ret_name, CV_NAME_BYTES long, receives the name in
- * the certificate, or "" if the files are not valid.
+ * Adds the findings about `files`. `now` is in seconds since 1970. *ret_identity is that of the certificate; zeros if
+ * the files are not valid.
  */
 void cv_certificates_examine(const struct cv_certificates *files, int64_t now, struct cv_findings *findings,
-                             char *ret_name);
+                             struct cv_identity *ret_identity);
 
 #endif

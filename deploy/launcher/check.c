@@ -39,7 +39,8 @@ static const char *needs(const struct cv_spec *spec) {
   return cv_spec_is_exact(spec) ? "limits.trusted_thirdparty: true"
          : cv_spec_has_noise(spec) && cv_traits_of(spec->mechanism.name)->private == CV_PRIVATE_NEVER
              ? "unsafe_mechanisms: true"
-             : NULL;
+         : spec->brokers == 2 ? "cobroker"
+                              : NULL;
 }
 
 static int say_valid(const struct settings *settings, const char *path, const struct cv_prepared *prepared) {
@@ -64,6 +65,9 @@ static int say_valid(const struct settings *settings, const char *path, const st
                spec->privatizer.name);
   if (!cv_spec_is_exact(spec)) {
     (void)printf(", epsilon %.6g a score", (double)token_micro / (double)CV_MICRO);
+  }
+  if (spec->brokers == 2) {
+    (void)printf(", two brokers with shares of %u bit%s", spec->score_bits, spec->score_bits == 1 ? "" : "s");
   }
   (void)printf("\n");
   cv_exposure_print(&exposure, "", stdout);

@@ -13,7 +13,7 @@
 
 #include "common/base/err.h"
 
-enum { CV_CHILDREN_MAX = 66, CV_CHILD_LINE = 512 };
+enum { CV_CHILDREN_MAX = 67, CV_CHILD_LINE = 512 };
 
 struct cv_children;
 

@@ -30,8 +30,13 @@ enum cv_err cv_launcher_number(const char *word, uint64_t *ret, struct cv_why *w
 
 enum cv_err cv_launcher_prepare(const struct cv_config_table *table, const char *path, uint64_t seed,
                                 struct cv_prepared *ret, struct cv_why *why) {
+  return cv_launcher_prepare_for(table, path, seed, 0, ret, why);
+}
+
+enum cv_err cv_launcher_prepare_for(const struct cv_config_table *table, const char *path, uint64_t seed,
+                                    uint32_t brokers, struct cv_prepared *ret, struct cv_why *why) {
   struct cv_chosen chosen;
-  CV_TRY(cv_choose_prepare(path, seed, ret, &chosen, why));
+  CV_TRY(cv_choose_prepare(path, seed, brokers, ret, &chosen, why));
   if (chosen.text[0] != '\0') {
     (void)fprintf(stderr, "%s: %s\n", table->program, chosen.text);
   }
@@ -45,7 +50,7 @@ enum cv_err cv_launcher_check_file(const void *settings, const char *file, struc
   if (file == NULL) {
     return CV_OK;
   }
-  CV_TRY(cv_choose_prepare(file, CV_SEED_NONE, &prepared, &chosen, why));
+  CV_TRY(cv_choose_prepare(file, CV_SEED_NONE, 0, &prepared, &chosen, why));
   cv_prepared_fini(&prepared);
   return CV_OK;
 }

@@ -53,5 +53,8 @@ CV_MUST_USE enum cv_err cv_launcher_check_file(const void *settings, const char 
 /* cv_choose_prepare(), with a line on standard error about what was chosen. */
 CV_MUST_USE enum cv_err cv_launcher_prepare(const struct cv_config_table *table, const char *path, uint64_t seed,
                                             struct cv_prepared *ret, struct cv_why *why);
+/* The same; `brokers` as in cv_choose_prepare(). */
+CV_MUST_USE enum cv_err cv_launcher_prepare_for(const struct cv_config_table *table, const char *path, uint64_t seed,
+                                                uint32_t brokers, struct cv_prepared *ret, struct cv_why *why);
 
 #endif

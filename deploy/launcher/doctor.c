@@ -19,6 +19,7 @@
 #include "common/config/value.h"
 #include "deploy/launcher/certificates.h"
 #include "deploy/launcher/command.h"
+#include "deploy/launcher/pins.h"
 #include "deploy/launcher/program.h"
 #include "deploy/launcher/role.h"
 
@@ -50,7 +51,9 @@ static const struct cv_config_table table = {
 
 struct party {
   enum cv_role role;
-  char config[4096], name[CV_NAME_BYTES];
+  char config[4096];
+  struct cv_identity identity; /* of its certificate; zeros if that is not valid */
+  struct cv_pins pins;
   char *ca, *cert, *key, *denied, *crl, *state; /* owned; NULL if not in the configuration */
   struct cv_found_campaign *campaign;           /* owned */
   size_t campaigns;
@@ -67,6 +70,7 @@ static void party_fini(struct party *party) {
   free(party->crl);
   free(party->state);
   free(party->campaign);
+  cv_pins_fini(&party->pins);
 }
 
 static char *path_in(struct cv_yaml *yaml, const yaml_node_t *mapping, const char *key) {
@@ -82,6 +86,7 @@ static enum cv_err read_config(struct party *party, struct cv_why *why) {
   struct cv_yaml_pair tls = cv_yaml_find(&yaml, yaml.root, "tls");
   enum cv_err err = cv_launcher_role(&yaml, party->config, &party->role, why);
   party->state = path_in(&yaml, yaml.root, "state");
+  cv_pins_read(&yaml, &party->pins);
   if (tls.value != NULL && tls.value->type == YAML_MAPPING_NODE) {
     party->ca = path_in(&yaml, tls.value, "ca");
     party->cert = path_in(&yaml, tls.value, "cert");
@@ -169,7 +174,7 @@ static enum cv_err examine_program(struct party *party, struct cv_findings *find
   return CV_OK;
 }
 
-/* The party's name, which compare_parties() needs, comes from its certificate. */
+/* The party's identity, by which parties are compared, comes from its certificate. */
 static enum cv_err examine_party(struct party *party, struct cv_findings *findings, struct cv_why *why) {
   const char *base = strrchr(party->config, '/');
   int64_t now = (int64_t)time(NULL);
@@ -184,7 +189,7 @@ static enum cv_err examine_party(struct party *party, struct cv_findings *findin
         .denied = party->denied,
         .crl = party->crl,
         .roles = party->role == CV_ROLE_GATEWAY ? 1U << CV_ROLE_GATEWAY | 1U << CV_ROLE_WORKER : 1U << party->role};
-    cv_certificates_examine(&files, now, findings, party->name);
+    cv_certificates_examine(&files, now, findings, &party->identity);
   }
   examine_clock(party, now, findings);
   return CV_OK;
@@ -241,7 +246,7 @@ static void compare_parties(const struct party *broker, const struct party *thir
   /* Only campaigns of the third-party count: it may serve other brokers, and may have forgotten old campaigns. */
   for (size_t i = 0; i < thirdparty->campaigns; i++) {
     const struct cv_found_campaign *theirs = &thirdparty->campaign[i], *ours = NULL;
-    if (broker->name[0] != '\0' && strcmp(theirs->broker, broker->name) != 0) {
+    if (broker->identity.name[0] != '\0' && strcmp(theirs->broker, broker->identity.name) != 0) {
       continue;
     }
     for (size_t j = 0; j < broker->campaigns && ours == NULL; j++) {
@@ -274,9 +279,12 @@ static void add_config(struct parties *parties, const char *folder, const char *
 
 /* Returns true for the configuration files that `crowdveil up` writes. */
 static bool ends_in_yaml(const struct dirent *entry) {
+  static const char *const parties[] = {"broker", "cobroker", "thirdparty", "gateway", "worker"};
   const char *dot = strrchr(entry->d_name, '.');
-  bool known = strncmp(entry->d_name, "broker", 6) == 0 || strncmp(entry->d_name, "thirdparty", 10) == 0 ||
-               strncmp(entry->d_name, "gateway", 7) == 0 || strncmp(entry->d_name, "worker", 6) == 0;
+  bool known = false;
+  for (size_t i = 0; i < CV_COUNT(parties); i++) {
+    known = known || strncmp(entry->d_name, parties[i], strlen(parties[i])) == 0;
+  }
   return dot != NULL && strcmp(dot, ".yaml") == 0 && known;
 }
 
@@ -301,9 +309,12 @@ static enum cv_err add_word(struct parties *parties, const char *word, struct cv
     free(entry[i]);
   }
   free(entry);
-  return n > 0 ? CV_OK
-               : cv_fail(why, CV_ERR_NOT_FOUND,
-                         "%s: the folder has no broker.yaml, thirdparty.yaml, gateway-*.yaml or worker-*.yaml", word);
+  return n > 0
+             ? CV_OK
+             : cv_fail(
+                   why, CV_ERR_NOT_FOUND,
+                   "%s: the folder has no broker.yaml, cobroker.yaml, thirdparty.yaml, gateway-*.yaml or worker-*.yaml",
+                   word);
 }
 
 static const struct party *party_of(const struct parties *parties, enum cv_role role) {
@@ -313,6 +324,17 @@ static const struct party *party_of(const struct parties *parties, enum cv_role 
     }
   }
   return NULL;
+}
+
+static void compare_pins(const struct parties *parties, struct cv_findings *findings) {
+  struct cv_pinned pinned[CONFIGS_MAX];
+  for (size_t i = 0; i < parties->n; i++) {
+    const struct party *party = &parties->party[i];
+    const char *base = strrchr(party->config, '/');
+    pinned[i] = (struct cv_pinned){
+        .pins = &party->pins, .file = base == NULL ? party->config : base + 1, .identity = party->identity};
+  }
+  cv_pins_compare(pinned, parties->n, findings);
 }
 
 static int examine_all(const struct settings *settings, struct parties *parties, struct cv_findings *findings) {
@@ -327,6 +349,7 @@ static int examine_all(const struct settings *settings, struct parties *parties,
   if (broker != NULL && thirdparty != NULL) {
     compare_parties(broker, thirdparty, findings);
   }
+  compare_pins(parties, findings);
   /* All findings are printed at the end, grouped by party. */
   size_t bad = cv_findings_bad(findings);
   cv_findings_print(findings, settings->json);

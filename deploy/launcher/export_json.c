@@ -54,6 +54,10 @@ static json_t *spec_json(const struct cv_spec *spec) {
   if (spec->pairs) {
     out = cv_json_set(out, "pairs", json_true());
   }
+  if (spec->brokers > 0) {
+    out = cv_json_set(out, "brokers", json_integer(spec->brokers));
+    out = cv_json_set(out, "score_bits", json_integer(spec->score_bits));
+  }
   return out;
 }
 

@@ -128,6 +128,10 @@ static enum cv_err take_spec(const struct cv_json_at *root, const json_t *all, s
   CV_TRY(cv_json_take_whole(&at, object, "idle_ms", INT64_MAX, &spec->idle_ms));
   spec->thirdparty_trusted = json_is_true(trusted);
   spec->pairs = json_is_true(json_object_get(object, "pairs"));
+  if (json_object_get(object, "brokers") != NULL) {
+    CV_TRY(cv_json_take_u32(&at, object, "brokers", UINT32_MAX, &spec->brokers));
+    CV_TRY(cv_json_take_u32(&at, object, "score_bits", UINT32_MAX, &spec->score_bits));
+  }
   /* The same check as for a submitted campaign, so the policy never runs on an invalid spec. */
   enum cv_err err = cv_spec_check(spec, at.why);
   if (err != CV_OK) {

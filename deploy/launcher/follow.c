@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "deploy/launcher/follow.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -146,8 +147,14 @@ void cv_follow_lost(void *data) {
   cv_view_end(&follow->view);
 }
 
-/* Once each; a terminal's table has no room for them, and gets them with the result. */
+/* Once each; a terminal's table has no room for them, and gets them with the result. (Its table says what the campaign
+ * waits for.) */
 static void tell_hindrances(struct cv_follow *follow, const struct cv_progress *progress) {
+  const char *wait = cv_hindrance_wait(progress);
+  if (!follow->view.is_terminal && wait != NULL && cv_hindrance_wait(&follow->hindered) == NULL) {
+    (void)fprintf(follow->view.to, "campaign %" PRIu64 " %s\n", progress->campaign, wait);
+    (void)fflush(follow->view.to);
+  }
   if (!follow->view.is_terminal && cv_hindrance_differs(&follow->hindered, progress)) {
     cv_hindrance_print(progress, follow->view.live.name, "", follow->view.to);
     (void)fflush(follow->view.to);

@@ -57,6 +57,11 @@ json_t *cv_hindrance_json(json_t *object, const struct cv_progress *progress, co
   return cv_json_set(object, "declined", declined);
 }
 
+const char *cv_hindrance_wait(const struct cv_progress *progress) {
+  bool is_away = progress->waits_for_cobroker && !progress->cobroker_connected;
+  return is_away ? "waits for the co-broker, which is not connected to the broker" : NULL;
+}
+
 bool cv_hindrance_differs(const struct cv_progress *a, const struct cv_progress *b) {
   return a->used_up_arms != b->used_up_arms || a->declined_all != b->declined_all || a->declineds != b->declineds;
 }

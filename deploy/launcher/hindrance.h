@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What hinders a campaign, in lines for its requester: items whose data are used up, and why workers declined it. */
+/* What hinders a campaign, in lines for its requester: items whose data are used up, why workers declined it, and a
+ * co-broker that is away. */
 #ifndef CV_LAUNCHER_HINDRANCE_H
 #define CV_LAUNCHER_HINDRANCE_H
 
@@ -17,7 +18,9 @@ void cv_hindrance_print(const struct cv_progress *progress, const char *const *n
 /* Adds `used_up`, an array of {item, arm, tokens, wanted} (item: its name, or null), and `declined`, one of {why,
  * connections}, to an object. Takes ownership of it; NULL when out of memory. */
 json_t *cv_hindrance_json(json_t *object, const struct cv_progress *progress, const char *const *name);
-/* Whether the two have different hindrances. */
+/* "waits for the co-broker, which ..." while it is away, so that nothing goes on; else NULL. */
+const char *cv_hindrance_wait(const struct cv_progress *progress);
+/* Whether the two have different hindrances of the former kinds. */
 bool cv_hindrance_differs(const struct cv_progress *a, const struct cv_progress *b);
 
 #endif

@@ -14,6 +14,9 @@
 #include "deploy/launcher/pulls.h"
 #include "worker/quality/truth.h"
 
+/* A broker's column of a campaign that it has forgotten, since it has ended. */
+#define FORGOTTEN \
+  "{\"tokens\":null,\"places_open\":0,\"epoch_tokens\":0,\"sealed\":[],\"releases\":null,\"spent\":null,\"holds\":[]}"
 enum { CAMPAIGN = 1, PIECE_BYTES = 16384, FRESH_MS = 300 };
 
 /* ---- pieces of JSON ---- */
@@ -241,6 +244,10 @@ static enum cv_page_next events(void *data, uint64_t id, struct cv_page_cursor *
 
 /* ---- answers of the parties ---- */
 
+static bool has_cobroker(const struct cv_joined *joined) {
+  return joined->cobroker[0] != '\0';
+}
+
 static void on_answered(void *data, int status, const char *body, size_t n) {
   const struct cv_joined_asked *asked = data;
   struct cv_joined_answer *answer = asked->answer;
@@ -257,11 +264,14 @@ static void on_answered(void *data, int status, const char *body, size_t n) {
   }
 }
 
-static void ask(struct cv_joined *joined, struct cv_joined_answer *answer, int party, const char *url) {
+static void ask(struct cv_joined *joined, struct cv_joined_answer *answer, enum cv_joined_party party,
+                const char *url) {
   static const struct cv_upstream_ops ops = {.done = on_answered};
+  const char *const socket[CV_JOINED_PARTIES] = {joined->broker, joined->thirdparty, joined->cobroker,
+                                                 joined->cobroker};
   answer->asked[party] = (struct cv_joined_asked){joined, answer, party};
-  if (cv_upstream_get(joined->loop, party == 0 ? joined->broker : joined->thirdparty, url, &ops, &answer->asked[party],
-                      &answer->upstream[party], NULL) == CV_OK) {
+  if (cv_upstream_get(joined->loop, socket[party], url, &ops, &answer->asked[party], &answer->upstream[party], NULL) ==
+      CV_OK) {
     answer->open++;
   }
 }
@@ -298,6 +308,13 @@ static void put_worker(const struct cv_joined *joined, struct cv_buf *out) {
   cv_jot_text(&jot, joined->prepared->file.spec.privatizer.name);
   cv_jot_key(&jot, "state");
   cv_jot_text(&jot, "answered");
+  if (joined->shown.share[0][0] != '\0') {
+    cv_jot_key(&jot, "shares");
+    cv_jot_open(&jot, '[');
+    cv_jot_text(&jot, joined->shown.share[0]);
+    cv_jot_text(&jot, joined->shown.share[1]);
+    cv_jot_close(&jot, ']');
+  }
   cv_jot_close(&jot, '}');
 }
 
@@ -307,22 +324,64 @@ static double after(const char *line, const char *word) {
   return at == NULL ? (double)NAN : strtod(at + strlen(word), NULL);
 }
 
+/* The shares of the token that was shown before. */
+static void take_shares(struct cv_joined *joined, const char *line) {
+  enum { DIGITS = sizeof(joined->shown.share[0]) - 1 };
+  static const char word[] = " shares ";
+  const char *first = strstr(line, word) + sizeof(word) - 1;
+  if (strlen(first) == 2 * DIGITS + 1 && strspn(first, "0123456789abcdef ") == 2 * DIGITS + 1) {
+    (void)snprintf(joined->shown.share[0], DIGITS + 1, "%.*s", DIGITS, first);
+    (void)snprintf(joined->shown.share[1], DIGITS + 1, "%.*s", DIGITS, first + DIGITS + 1);
+    cv_page_site_wake(&joined->site);
+  }
+}
+
 void cv_joined_shown(struct cv_joined *joined, const char *line) {
   double worker = after(line, "worker "), arm = after(line, " arm ");
-  if (joined->is_open && strncmp(line, "UNSAFE shown: ", 14) == 0 && worker >= 1 && arm >= 0) {
+  if (joined->is_open && strncmp(line, "UNSAFE shown: ", 14) == 0 && strstr(line, " shares ") != NULL) {
+    take_shares(joined, line);
+  } else if (joined->is_open && strncmp(line, "UNSAFE shown: ", 14) == 0 && worker >= 1 && arm >= 0) {
     joined->shown.is_there = true;
     joined->shown.worker = (uint64_t)worker;
     joined->shown.arm = (uint64_t)arm;
     joined->shown.score = after(line, " score ");
     joined->shown.token = after(line, " token ");
+    joined->shown.share[0][0] = joined->shown.share[1][0] = '\0';
     cv_page_site_wake(&joined->site);
   }
+}
+
+static void ask_boundary(struct cv_joined *joined, struct cv_joined_answer *answer, uint64_t arm) {
+  char url[96];
+  (void)snprintf(url, sizeof(url), "/api/boundary?id=%" PRIu64 "&arm=%" PRIu64, joined->campaign, arm);
+  ask(joined, answer, CV_JOINED_BROKER, url);
+  if (has_cobroker(joined)) {
+    ask(joined, answer, CV_JOINED_COBROKER, url);
+    ask(joined, answer, CV_JOINED_HEALTH, "/health");
+  }
+  (void)snprintf(url, sizeof(url), "/api/boundary?id=%d&arm=%" PRIu64, CAMPAIGN, arm);
+  ask(joined, answer, CV_JOINED_THIRDPARTY, url);
+}
+
+/* What the party said; `otherwise` if it has no such campaign, or is away. */
+static void put_column(const struct cv_joined_answer *answer, enum cv_joined_party party, const char *otherwise,
+                       struct cv_buf *out) {
+  put(out, answer->status[party] == 200 && answer->text[party] != NULL ? answer->text[party] : otherwise);
+}
+
+/* 503: it runs, without the broker. */
+static void put_cobroker(const struct cv_joined_answer *answer, struct cv_buf *out) {
+  int status = answer->status[CV_JOINED_HEALTH];
+  put(out, ",\"cobroker_health\":");
+  put(out, status == 200 ? "\"ok\"" : status == 0 ? "\"away\"" : "\"alone\"");
+  put(out, ",\"cobroker\":");
+  put_column(answer, CV_JOINED_COBROKER, FORGOTTEN, out);
 }
 
 static enum cv_page_found boundary(void *data, uint64_t id, uint64_t arm, struct cv_buf *out) {
   struct cv_joined *joined = data;
   struct cv_joined_answer *answer = &joined->boundary;
-  char url[96], head[64];
+  char head[64];
   if (find(data, id) != CV_PAGE_HERE || arm >= joined->prepared->file.spec.arms) {
     return find(data, id) == CV_PAGE_LATER ? CV_PAGE_LATER : CV_PAGE_ABSENT;
   }
@@ -331,10 +390,7 @@ static enum cv_page_found boundary(void *data, uint64_t id, uint64_t arm, struct
       forget(answer);
       answer->state = joined->mirror.state;
       answer->arm = arm;
-      (void)snprintf(url, sizeof(url), "/api/boundary?id=%" PRIu64 "&arm=%" PRIu64, joined->campaign, arm);
-      ask(joined, answer, 0, url);
-      (void)snprintf(url, sizeof(url), "/api/boundary?id=%d&arm=%" PRIu64, CAMPAIGN, arm);
-      ask(joined, answer, 1, url);
+      ask_boundary(joined, answer, arm);
       answer->is_asked = answer->open > 0;
     }
     return answer->is_asked ? CV_PAGE_LATER : CV_PAGE_FAILED;
@@ -343,13 +399,12 @@ static enum cv_page_found boundary(void *data, uint64_t id, uint64_t arm, struct
   put(out, head);
   put_worker(joined, out);
   put(out, ",\"broker\":");
-  /* The broker forgets a campaign that has ended. */
-  put(out, answer->status[0] == 200 && answer->text[0] != NULL
-               ? answer->text[0]
-               : "{\"tokens\":null,\"places_open\":0,\"epoch_tokens\":0,\"sealed\":[],\"releases\":null,\"spent\":null,"
-                 "\"holds\":[]}");
+  put_column(answer, CV_JOINED_BROKER, FORGOTTEN, out);
+  if (has_cobroker(joined)) {
+    put_cobroker(answer, out);
+  }
   put(out, ",\"thirdparty\":");
-  put(out, answer->status[1] == 200 && answer->text[1] != NULL ? answer->text[1] : "null");
+  put_column(answer, CV_JOINED_THIRDPARTY, "null", out);
   put(out, "}");
   return CV_PAGE_HERE;
 }
@@ -364,15 +419,15 @@ static enum cv_page_found table(void *data, uint64_t id, struct cv_buf *out) {
     if (!answer->is_asked) {
       forget(answer);
       answer->state = joined->mirror.state;
-      ask(joined, answer, 1, "/table"); /* of its only campaign */
+      ask(joined, answer, CV_JOINED_THIRDPARTY, "/table"); /* of its only campaign */
       answer->is_asked = answer->open > 0;
     }
     return answer->is_asked ? CV_PAGE_LATER : CV_PAGE_FAILED;
   }
-  if (answer->status[1] != 200 || answer->text[1] == NULL) {
+  if (answer->status[CV_JOINED_THIRDPARTY] != 200 || answer->text[CV_JOINED_THIRDPARTY] == NULL) {
     return CV_PAGE_FAILED;
   }
-  put(out, answer->text[1]);
+  put(out, answer->text[CV_JOINED_THIRDPARTY]);
   return CV_PAGE_HERE;
 }
 

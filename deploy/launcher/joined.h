@@ -13,26 +13,35 @@
 
 struct cv_joined;
 
+/* What is asked of a party: its column, or with two brokers whether the co-broker is well. */
+enum cv_joined_party {
+  CV_JOINED_BROKER,
+  CV_JOINED_THIRDPARTY,
+  CV_JOINED_COBROKER,
+  CV_JOINED_HEALTH,
+  CV_JOINED_PARTIES
+};
+
 /* An answer that is asked for from the parties. */
 struct cv_joined_answer {
   struct cv_joined_asked {
     struct cv_joined *joined;
     struct cv_joined_answer *answer;
-    int party; /* 0: the broker, 1: the third-party */
-  } asked[2];
+    enum cv_joined_party party;
+  } asked[CV_JOINED_PARTIES];
   bool is_asked, is_ready;
   uint64_t arm, at_ms;
   uint64_t state; /* of the campaign when it was asked for, as struct cv_mirror counts */
-  int status[2];
-  char *text[2]; /* of the broker, of the third-party; owned */
+  int status[CV_JOINED_PARTIES];
+  char *text[CV_JOINED_PARTIES]; /* owned */
   unsigned open;
-  struct cv_upstream *upstream[2];
+  struct cv_upstream *upstream[CV_JOINED_PARTIES];
 };
 
 struct cv_joined {
   uv_loop_t *loop;
   const struct cv_prepared *prepared;
-  char thirdparty[1200], broker[1200]; /* admin sockets */
+  char thirdparty[1200], broker[1200], cobroker[1200]; /* admin sockets; the last one empty without a co-broker */
   struct cv_page_settings settings;
   char listen[32];
   struct cv_page_site site;
@@ -47,6 +56,7 @@ struct cv_joined {
     uint64_t worker;
     uint64_t arm;
     double score, token;
+    char share[2][17]; /* of that token, for each broker, as hexadecimal digits; empty: none was shown */
   } shown;
   bool is_open;
 };

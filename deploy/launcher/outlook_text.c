@@ -39,6 +39,7 @@ static void print_real(const char *label, struct cv_range range, FILE *to) {
 
 static void print_time(const struct cv_outlook *outlook, FILE *to) {
   const struct cv_tempo *tempo = &outlook->ask.tempo;
+  bool is_measured = tempo->rate == cv_tempo_rate(outlook->ask.campaign->file.spec.brokers);
   print_figure("time", cv_tempo_text(outlook->seconds.median).text, cv_tempo_text(outlook->seconds.low).text,
                cv_tempo_text(outlook->seconds.high).text, to);
   if (tempo->people_per_hour > 0) {
@@ -46,7 +47,7 @@ static void print_time(const struct cv_outlook *outlook, FILE *to) {
   } else {
     (void)fprintf(to, ", at %s tokens a second and %g ms a round (%s)\n", whole(tempo->rate).text,
                   (double)CV_TEMPO_ROUND_MS,
-                  tempo->rate == CV_TEMPO_RATE ? "measured on two cores, docs/operations.md; --rate" : "--rate");
+                  is_measured ? "measured on two cores, docs/operations.md; --rate" : "--rate");
   }
 }
 

@@ -29,6 +29,8 @@ struct cv_view_pace cv_view_pace(const struct cv_progress *progress) {
     (void)snprintf(pace.text, sizeof(pace.text), "no third-party yet");
   } else if (progress->waits_for[0] != '\0') {
     (void)snprintf(pace.text, sizeof(pace.text), "waits for thirdparty/%s", progress->waits_for);
+  } else if (progress->waits_for_cobroker) {
+    (void)snprintf(pace.text, sizeof(pace.text), "waits for co-broker");
   } else if (progress->workers == 0) {
     (void)snprintf(pace.text, sizeof(pace.text), "no workers yet");
   } else {

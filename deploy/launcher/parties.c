@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/fingerprint.h"
+#include "common/net/certificate.h"
+#include "deploy/launcher/pki/files.h"
 #include "deploy/launcher/pki/pki.h"
 
 /* Nobody renews certificates during a run, and no campaign may run longer than a year. */
@@ -65,13 +68,17 @@ static enum cv_err issue(const struct cv_parties *parties, const char *identity,
 }
 
 enum cv_err cv_parties_make(const struct cv_parties *parties, struct cv_why *why) {
-  static const char *const folders[] = {"broker", "thirdparty", "anchor", "keys", "tls"};
-  for (size_t i = 0; i < CV_COUNT(folders); i++) {
+  static const char *const folders[] = {"broker", "thirdparty", "anchor",          "keys",
+                                        "tls",    "cobroker",   "cobroker-anchor", "cobroker-keys"};
+  for (size_t i = 0; i < CV_COUNT(folders) - (parties->is_two ? 0 : 3); i++) {
     CV_TRY(cv_folder_add(parties->folder, folders[i], why));
   }
   CV_TRY(cv_pki_make_ca(cv_folder_file(parties->folder, "pki"), "Crowdveil on this machine", CA_VALID_S, why));
   CV_TRY(issue(parties, "thirdparty/" CV_PARTIES_THIRDPARTY, true, why));
   CV_TRY(issue(parties, "broker/" CV_PARTIES_BROKER, true, why));
+  if (parties->is_two) {
+    CV_TRY(issue(parties, "cobroker/" CV_PARTIES_COBROKER, true, why));
+  }
   CV_TRY(issue(parties, "requester/" CV_PARTIES_REQUESTER, false, why));
   for (uint32_t i = 1; i <= parties->gateways + parties->alone; i++) {
     CV_TRY(issue(parties, identity_of(parties, i, '/').text, false, why));
@@ -97,6 +104,25 @@ static json_t *tls_of(const struct cv_parties *parties, const char *party) {
   struct cv_parties_paths files;
   cv_parties_files(parties, party, &files);
   return json_pack("{s:s, s:s, s:s, s:s}", "ca", files.ca, "cert", files.cert, "key", files.key, "crl", files.crl);
+}
+
+/* The fingerprint of a party's key, as its certificate says. */
+static enum cv_err fingerprint_of(const struct cv_parties *parties, const char *party, struct cv_fingerprint *ret,
+                                  struct cv_why *why) {
+  struct cv_parties_paths files;
+  struct cv_identity identity;
+  X509 *cert = NULL;
+  cv_parties_files(parties, party, &files);
+  enum cv_err err = cv_pki_read_cert(files.cert, &cert, why);
+  if (err == CV_OK) {
+    err = cert != NULL ? cv_certificate_identity(cert, &identity, why)
+                       : cv_fail(why, CV_ERR_NOT_FOUND, "%s: No such file", files.cert);
+  }
+  X509_free(cert);
+  if (err == CV_OK) {
+    *ret = cv_fingerprint_of(&identity.key);
+  }
+  return err;
 }
 
 static void put_path(const struct cv_parties *parties, json_t *config, const char *key, const char *name) {
@@ -150,21 +176,12 @@ enum cv_err cv_parties_write_thirdparty(const struct cv_parties *parties, struct
   return write_config(parties, "thirdparty.yaml", config, why);
 }
 
-enum cv_err cv_parties_write_broker(const struct cv_parties *parties, const char *thirdparty,
-                                    const struct cv_launcher_risks *risks, struct cv_why *why) {
+/* What a broker and a co-broker have in common: the limits, their own files, and what only tests ask for. */
+static void put_risks(json_t *config, const struct cv_launcher_risks *risks) {
   json_t *limits = json_pack("{s:i, s:i, s:i, s:i, s:I, s:i}", "arms", CV_ARMS_MAX, "epsilon", 4000, "worker_epsilon",
                              4000, "release_tokens", 1, "tokens", (json_int_t)1000000000000, "chunks", 65536);
-  json_t *config =
-      json_pack("{s:s, s:s, s:s, s:o, s:o}", "listen", "127.0.0.1:0", "thirdparty", thirdparty, "thirdparty_name",
-                CV_PARTIES_THIRDPARTY, "tls", tls_of(parties, "broker-main"), "limits", limits);
-  put_path(parties, config, "state", "broker");
-  put_path(parties, config, "anchor", "anchor/broker");
-  put_path(parties, config, "seal_key", "keys/seal");
-  put_socket(parties, config, "broker/broker.sock");
   put_delta(limits, risks->spec);
-  if (risks->spec->thirdparty_trusted) {
-    (void)json_object_set_new(limits, "trusted_thirdparty", json_true());
-  }
+  (void)json_object_set_new(config, "limits", limits);
   if (risks->noise_seed != NULL) {
     (void)json_object_set_new(config, "unsafe_noise_seeded", json_true());
     (void)json_object_set_new(config, "unsafe_noise_seed", json_integer((json_int_t)*risks->noise_seed));
@@ -172,7 +189,56 @@ enum cv_err cv_parties_write_broker(const struct cv_parties *parties, const char
   if (risks->mechanisms) {
     (void)json_object_set_new(config, "unsafe_mechanisms", json_true());
   }
+}
+
+enum cv_err cv_parties_write_broker(const struct cv_parties *parties, const char *thirdparty, const char *cobroker,
+                                    const struct cv_launcher_risks *risks, struct cv_why *why) {
+  struct cv_fingerprint key = {""};
+  if (cobroker != NULL) {
+    CV_TRY(fingerprint_of(parties, "cobroker-" CV_PARTIES_COBROKER, &key, why));
+  }
+  json_t *config = json_pack("{s:s, s:s, s:s, s:o}", "listen", "127.0.0.1:0", "thirdparty", thirdparty,
+                             "thirdparty_name", CV_PARTIES_THIRDPARTY, "tls", tls_of(parties, "broker-main"));
+  put_path(parties, config, "state", "broker");
+  put_path(parties, config, "anchor", "anchor/broker");
+  put_path(parties, config, "seal_key", "keys/seal");
+  put_socket(parties, config, "broker/broker.sock");
+  put_risks(config, risks);
+  if (risks->spec->thirdparty_trusted) {
+    (void)json_object_set_new(json_object_get(config, "limits"), "trusted_thirdparty", json_true());
+  }
+  if (cobroker != NULL) {
+    (void)json_object_set_new(config, "cobroker", json_string(cobroker));
+    (void)json_object_set_new(config, "cobroker_key", json_string(key.text));
+  }
   return write_config(parties, "broker.yaml", config, why);
+}
+
+enum cv_err cv_parties_write_cobroker(const struct cv_parties *parties, const struct cv_launcher_risks *risks,
+                                      struct cv_why *why) {
+  struct cv_fingerprint key;
+  CV_TRY(fingerprint_of(parties, "broker-" CV_PARTIES_BROKER, &key, why));
+  json_t *config = json_pack("{s:s, s:s, s:s, s:o}", "listen", "127.0.0.1:0", "broker_name", CV_PARTIES_BROKER,
+                             "broker_key", key.text, "tls", tls_of(parties, "cobroker-" CV_PARTIES_COBROKER));
+  put_path(parties, config, "state", "cobroker");
+  put_path(parties, config, "anchor", "cobroker-anchor/cobroker");
+  put_path(parties, config, "seal_key", "cobroker-keys/seal");
+  put_socket(parties, config, "cobroker/cobroker.sock");
+  put_risks(config, risks);
+  return write_config(parties, "cobroker.yaml", config, why);
+}
+
+/* The co-broker's address, and the pair of brokers that this worker accepts. */
+static enum cv_err put_pair(const struct cv_parties *parties, const char *cobroker, json_t *config, json_t *accept,
+                            struct cv_why *why) {
+  struct cv_fingerprint first, second;
+  char pair[2 * CV_FINGERPRINT_DIGITS + 2];
+  CV_TRY(fingerprint_of(parties, "broker-" CV_PARTIES_BROKER, &first, why));
+  CV_TRY(fingerprint_of(parties, "cobroker-" CV_PARTIES_COBROKER, &second, why));
+  (void)snprintf(pair, sizeof(pair), "%s+%s", first.text, second.text);
+  (void)json_object_set_new(config, "cobroker", json_string(cobroker));
+  (void)json_object_set_new(accept, "pairs", json_string(pair));
+  return CV_OK;
 }
 
 enum cv_err cv_parties_write_worker(const struct cv_parties *parties, uint32_t number,
@@ -189,7 +255,14 @@ enum cv_err cv_parties_write_worker(const struct cv_parties *parties, uint32_t n
   if (work->seed != NULL) {
     (void)json_object_set_new(config, "seed", json_integer((json_int_t)*work->seed));
   }
-  CV_TRY(cv_folder_add(parties->folder, name.text, why));
+  enum cv_err err = cv_folder_add(parties->folder, name.text, why);
+  if (err == CV_OK && work->cobroker != NULL) {
+    err = put_pair(parties, work->cobroker, config, accept, why);
+  }
+  if (err != CV_OK) {
+    json_decref(config);
+    return err;
+  }
   if (work->is_shown) {
     (void)json_object_set_new(config, "unsafe_show", json_true());
   }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The folder of a deployment: pki/ with the CA; tls/ with a folder of certificates for each party; broker/ and
- * thirdparty/ with the state of these parties; anchor/ and keys/, which the broker keeps outside its state; one
- * configuration file and one log per program.
+ * thirdparty/ with the state of these parties; anchor/ and keys/, which the broker keeps outside its state; with two
+ * brokers cobroker/, cobroker-anchor/ and cobroker-keys/ as well; one configuration file and one log per program.
  */
 #ifndef CV_LAUNCHER_PARTIES_H
 #define CV_LAUNCHER_PARTIES_H
@@ -15,6 +15,7 @@
 /* The names in the certificates. */
 #define CV_PARTIES_THIRDPARTY "main"
 #define CV_PARTIES_BROKER     "main"
+#define CV_PARTIES_COBROKER   "second"
 #define CV_PARTIES_REQUESTER  "local"
 
 struct cv_parties {
@@ -22,9 +23,11 @@ struct cv_parties {
   uint32_t gateways, alone; /* numbers of gateways and of workers with their own process */
   uint64_t workers; /* at least gateways + alone; the last `alone` are alone, the gateways share the others evenly */
   uint64_t before;  /* the first worker's id is before + 1 */
+  bool is_two;      /* with a co-broker */
 };
 
-/* Makes folders, CA and certificates: broker/main, thirdparty/main, requester/local, one per gateway or worker. */
+/* Makes folders, CA and certificates: broker/main, cobroker/second if there is one, thirdparty/main, requester/local,
+ * one per gateway or worker. */
 CV_MUST_USE enum cv_err cv_parties_make(const struct cv_parties *parties, struct cv_why *why);
 
 struct cv_parties_paths {
@@ -40,14 +43,18 @@ CV_MUST_USE enum cv_err cv_parties_socket(const struct cv_parties *parties, cons
 /* The next functions write configuration files. The broker permits everything that this campaign requests, since one
  * person runs both. */
 CV_MUST_USE enum cv_err cv_parties_write_thirdparty(const struct cv_parties *parties, struct cv_why *why);
-/* What a broker permits only if its configuration says so. */
+/* What a broker or co-broker permits only if its configuration says so. */
 struct cv_launcher_risks {
   const struct cv_spec *spec; /* the campaign's spec: the broker permits its delta and its trust, no more */
   const uint64_t *noise_seed; /* NULL: none */
   bool mechanisms;            /* permit mechanisms that exceed their stated epsilon */
 };
+/* `cobroker` is its HOST:PORT; NULL without one. */
 CV_MUST_USE enum cv_err cv_parties_write_broker(const struct cv_parties *parties, const char *thirdparty,
-                                                const struct cv_launcher_risks *risks, struct cv_why *why);
+                                                const char *cobroker, const struct cv_launcher_risks *risks,
+                                                struct cv_why *why);
+CV_MUST_USE enum cv_err cv_parties_write_cobroker(const struct cv_parties *parties,
+                                                  const struct cv_launcher_risks *risks, struct cv_why *why);
 /* Name of a gateway or worker program: "gateway-1", "worker-1000". */
 struct cv_parties_label {
   char text[40];
@@ -56,6 +63,7 @@ struct cv_parties_label {
 struct cv_parties_label cv_parties_name(const struct cv_parties *parties, uint32_t number);
 struct cv_launcher_work {
   const char *broker;   /* HOST:PORT */
+  const char *cobroker; /* likewise; NULL without one */
   const char *campaign; /* campaign file, absolute path */
   const struct cv_spec *spec;
   const uint64_t *seed; /* NULL: that of the file */

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* crowdveil pki: makes a CA in a folder; issues, renews, lists and revokes certificates. */
+/* crowdveil pki: makes a CA in a folder; issues, renews, lists and revokes certificates; prints their fingerprints. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "common/base/fingerprint.h"
 #include "common/base/nearest.h"
 #include "common/net/certificate.h"
 #include "deploy/launcher/command.h"
+#include "deploy/launcher/pki/files.h"
 #include "deploy/launcher/pki/make.h"
 #include "deploy/launcher/pki/pki.h"
 #include "deploy/launcher/pki/revoke.h"
@@ -19,15 +21,14 @@ enum { DAY_S = 86400, WORDS_MAX = 1 + CV_PKI_PARTIES_MAX };
 struct settings {
   char *dir, *out, *host, *name;
   double days, seconds;
-  bool renew, json;
+  bool renew, new_key, json;
 };
 
 static const struct cv_config_rule rules[] = {
     {.key = "dir",
      .type = CV_CONFIG_PATH,
      .offset = offsetof(struct settings, dir),
-     .required = true,
-     .help = "folder of the CA"},
+     .help = "folder of the CA; all but fingerprint need it"},
     {.key = "out",
      .type = CV_CONFIG_PATH,
      .offset = offsetof(struct settings, out),
@@ -35,8 +36,9 @@ static const struct cv_config_rule rules[] = {
     {.key = "host",
      .type = CV_CONFIG_TEXT,
      .offset = offsetof(struct settings, host),
-     .help = "issue, renew: host names and IP addresses, separated by commas; a broker and a third-party need one; "
-             "renew keeps the old ones by default"},
+     .help =
+         "issue, renew: host names and IP addresses, separated by commas; brokers, co-brokers and third-parties need "
+         "one; renew keeps the old ones by default"},
     {.key = "name",
      .type = CV_CONFIG_TEXT,
      .offset = offsetof(struct settings, name),
@@ -59,6 +61,11 @@ static const struct cv_config_rule rules[] = {
      .offset = offsetof(struct settings, renew),
      .fallback = "false",
      .help = "issue: permit an identity that already has a certificate; make: also replace valid and revoked ones"},
+    {.key = "new_key",
+     .type = CV_CONFIG_BOOL,
+     .offset = offsetof(struct settings, new_key),
+     .fallback = "false",
+     .help = "renew, make: replace the key, too, with its fingerprint; open campaigns with two brokers end by it"},
     {.key = "json",
      .type = CV_CONFIG_BOOL,
      .offset = offsetof(struct settings, json),
@@ -70,14 +77,16 @@ static const struct cv_config_table table = {
     .program = "crowdveil pki",
     .arguments =
         "ca | issue ROLE/NAME | make ROLE/NAME[@HOST[,HOST]...]=FOLDER... | renew ROLE/NAME | list | "
-        "revoke ROLE/NAME|SERIAL",
+        "revoke ROLE/NAME|SERIAL | fingerprint CERT.PEM",
     .about =
-        "makes a CA and issues certificates for requester/NAME, worker/ID, gateway/FIRST-LAST, broker/NAME and\n"
-        "thirdparty/NAME. ca makes a CA; issue makes one certificate; neither overwrites a file. make sets up a whole\n"
-        "deployment of up to 256 parties: a CA, unless there is one, and in each FOLDER ca.pem, crl.pem, cert.pem and\n"
-        "key.pem; it keeps valid certificates and replaces expired or incomplete ones. renew replaces certificate and\n"
-        "key of one party. list shows all certificates of the CA. revoke adds certificates to the CA's crl.pem; copy\n"
-        "it to the parties, whose setting tls.crl names it, and send them SIGHUP.",
+        "makes a CA and issues certificates for requester/NAME, worker/ID, gateway/FIRST-LAST, broker/NAME, "
+        "cobroker/NAME and thirdparty/NAME. ca makes a CA; issue makes one certificate; neither overwrites a file. "
+        "make sets up a whole deployment of up to 256 parties: a CA, unless there is one, and in each FOLDER "
+        "ca.pem, crl.pem, cert.pem and key.pem; it keeps valid certificates and replaces expired or incomplete "
+        "ones. renew replaces the certificate of one party and keeps its key. list shows all certificates of the "
+        "CA. revoke adds certificates to the CA's crl.pem; copy it to the parties, whose setting tls.crl names it, "
+        "and send them SIGHUP. fingerprint prints the fingerprint of a certificate's key, by which brokers, "
+        "co-brokers and workers know each other.",
     .rules = rules,
     .count = CV_COUNT(rules),
 };
@@ -117,20 +126,65 @@ static size_t split_hosts(char *hosts, const char *host[CV_PKI_HOSTS_MAX]) {
   return n;
 }
 
+static enum cv_err read_identity(const char *path, struct cv_identity *ret, struct cv_why *why) {
+  X509 *cert = NULL;
+  enum cv_err err = cv_pki_read_cert(path, &cert, why);
+  if (err == CV_OK && cert == NULL) {
+    err = cv_fail(why, CV_ERR_NOT_FOUND, "%s: No such file; expected a certificate", path);
+  } else if (err == CV_OK && cv_certificate_identity(cert, ret, why) != CV_OK) {
+    cv_why_prefix(why, "%s", path);
+    err = CV_ERR_FORMAT;
+  }
+  X509_free(cert);
+  return err;
+}
+
+static int fingerprint(struct settings *settings, const char *const *word) {
+  struct cv_identity identity;
+  struct cv_why why;
+  if (read_identity(word[0], &identity, &why) != CV_OK) {
+    return cv_command_fail(&table, 1, "%s", why.text);
+  }
+  (void)printf("%s\n", cv_fingerprint_of(&identity.key).text);
+  return 0;
+}
+
+/* To all who have noted the fingerprint of the old key the new one is another party. */
+static void tell_new_key(const struct cv_identity *identity, const char *cert, FILE *out) {
+  struct cv_identity holder;
+  if ((identity->role == CV_ROLE_BROKER || identity->role == CV_ROLE_COBROKER) &&
+      read_identity(cert, &holder, NULL) == CV_OK) {
+    (void)fprintf(out,
+                  ", fingerprint %s: its open campaigns with two brokers end; give the fingerprint to the other broker "
+                  "and to the workers",
+                  cv_fingerprint_of(&holder.key).text);
+  }
+}
+
 static int issue_or_renew(struct settings *settings, const char *identity, bool renew) {
   const char *host[CV_PKI_HOSTS_MAX];
-  struct cv_pki_request request = {
-      .identity = identity, .hosts = host, .valid_s = valid_s(settings, CV_PKI_LEAF_DAYS), .renew = settings->renew};
+  struct cv_pki_request request = {.identity = identity,
+                                   .hosts = host,
+                                   .valid_s = valid_s(settings, CV_PKI_LEAF_DAYS),
+                                   .renew = settings->renew,
+                                   .new_key = settings->new_key};
   request.hosts_n = settings->host == NULL ? 0 : split_hosts(settings->host, host);
   const char *out = settings->out == NULL ? settings->dir : settings->out;
   struct cv_pki_files files;
+  struct cv_identity holder;
   struct cv_why why;
-  enum cv_err err = renew ? cv_pki_renew(settings->dir, out, &request, &files, &why)
+  bool is_new = false;
+  enum cv_err err = renew ? cv_pki_renew(settings->dir, out, &request, &files, &is_new, &why)
                           : cv_pki_issue(settings->dir, out, &request, &files, &why);
   if (err != CV_OK) {
     return cv_command_fail(&table, err == CV_ERR_FORMAT || err == CV_ERR_INVALID ? 2 : 1, "%s", why.text);
   }
   (void)printf("%s\n%s\n", files.cert, files.key);
+  if (is_new && cv_pki_identity(identity, &holder, &why) == CV_OK) {
+    (void)fprintf(stderr, "%s: %s/%s has a new key", table.program, cv_role_text(holder.role), holder.name);
+    tell_new_key(&holder, files.cert, stderr);
+    (void)fputc('\n', stderr);
+  }
   return 0;
 }
 
@@ -163,6 +217,16 @@ static int revoke(struct settings *settings, const char *const *word) {
   return 0;
 }
 
+static int say_renewed(const struct cv_pki_party *party) {
+  char cert[CV_PKI_PATH];
+  (void)printf("%s/%s: renewed%s", cv_role_text(party->identity.role), party->identity.name,
+               party->is_new_key ? " with a new key" : "");
+  if (party->is_new_key && cv_pki_join(cert, party->path, "cert", ".pem", NULL) == CV_OK) {
+    tell_new_key(&party->identity, cert, stdout);
+  }
+  return printf("\n");
+}
+
 /* Prints what make did for a party. */
 static int say(const struct cv_pki_party *party) {
   char until[32] = "";
@@ -178,7 +242,7 @@ static int say(const struct cv_pki_party *party) {
     case CV_PKI_THERE:
       return printf("%s/%s: there already, until %s\n", role, name, until);
     case CV_PKI_RENEWED:
-      return printf("%s/%s: renewed\n", role, name);
+      return say_renewed(party);
     case CV_PKI_REVOKED:
       return printf("%s/%s: revoked; --renew makes another certificate\n", role, name);
     default:
@@ -201,7 +265,8 @@ static int make(struct settings *settings, const char *const *word) {
                                    .ca_name = ca_name(settings),
                                    .ca_valid_s = leaf_s > ca_s ? leaf_s : ca_s,
                                    .valid_s = leaf_s,
-                                   .renew = settings->renew};
+                                   .renew = settings->renew,
+                                   .new_key = settings->new_key};
   enum cv_err err = cv_pki_make(&make, party, parties, &why);
   for (size_t i = 0; i < parties; i++) {
     (void)say(&party[i]);
@@ -212,21 +277,23 @@ static int make(struct settings *settings, const char *const *word) {
 
 /* ---- which action ---- */
 
-enum { OUT = 1, HOST = 2, NAME = 4, VALID = 8, RENEW = 16, JSON = 32 };
+enum { OUT = 1, HOST = 2, NAME = 4, VALID = 8, RENEW = 16, JSON = 32, DIR = 64, NEW_KEY = 128 };
 
 static const struct action {
   const char *name;
   int (*run)(struct settings *settings, const char *const *word); /* the words after the action */
-  unsigned options;                                               /* that it takes besides --dir */
+  unsigned options;                                               /* that it takes; DIR: and needs */
   size_t least, most;                                             /* words */
   const char *usage;
 } actions[] = {
-    {"ca", make_ca, NAME | VALID, 0, 0, "ca"},
-    {"issue", issue, OUT | HOST | VALID | RENEW, 1, 1, "issue ROLE/NAME"},
-    {"make", make, NAME | VALID | RENEW, 1, CV_PKI_PARTIES_MAX, "make ROLE/NAME[@HOST[,HOST]...]=FOLDER..."},
-    {"renew", renew, OUT | HOST | VALID, 1, 1, "renew ROLE/NAME"},
-    {"list", list, JSON, 0, 0, "list"},
-    {"revoke", revoke, 0, 1, 1, "revoke ROLE/NAME|SERIAL"},
+    {"ca", make_ca, DIR | NAME | VALID, 0, 0, "ca"},
+    {"issue", issue, DIR | OUT | HOST | VALID | RENEW, 1, 1, "issue ROLE/NAME"},
+    {"make", make, DIR | NAME | VALID | RENEW | NEW_KEY, 1, CV_PKI_PARTIES_MAX,
+     "make ROLE/NAME[@HOST[,HOST]...]=FOLDER..."},
+    {"renew", renew, DIR | OUT | HOST | VALID | NEW_KEY, 1, 1, "renew ROLE/NAME"},
+    {"list", list, DIR | JSON, 0, 0, "list"},
+    {"revoke", revoke, DIR, 1, 1, "revoke ROLE/NAME|SERIAL"},
+    {"fingerprint", fingerprint, 0, 1, 1, "fingerprint CERT.PEM"},
 };
 
 static const struct action *find_action(const char *name) {
@@ -261,18 +328,20 @@ static int check_options(const struct action *action, const struct settings *set
     unsigned option;
     bool is_given;
     const char *name;
-  } given[] = {{OUT, settings->out != NULL, "--out"},
-               {HOST, settings->host != NULL, "--host"},
-               {NAME, settings->name != NULL, "--name"},
-               {VALID, !isnan(settings->days), "--days"},
-               {VALID, !isnan(settings->seconds), "--seconds"},
-               {RENEW, settings->renew, "--renew"},
+  } given[] = {{DIR, settings->dir != NULL, "--dir"},     {OUT, settings->out != NULL, "--out"},
+               {HOST, settings->host != NULL, "--host"},  {NAME, settings->name != NULL, "--name"},
+               {VALID, !isnan(settings->days), "--days"}, {VALID, !isnan(settings->seconds), "--seconds"},
+               {RENEW, settings->renew, "--renew"},       {NEW_KEY, settings->new_key, "--new-key"},
                {JSON, settings->json, "--json"}};
   for (size_t i = 0; i < CV_COUNT(given); i++) {
     if (given[i].is_given && (action->options & given[i].option) == 0) {
       return cv_command_fail(&table, 2, "%s does not take %s; usage: crowdveil pki %s", action->name, given[i].name,
                              action->usage);
     }
+  }
+  if ((action->options & DIR) != 0 && settings->dir == NULL) {
+    return cv_command_fail(&table, 2, "missing option --dir (folder of the CA); usage: crowdveil pki %s",
+                           action->usage);
   }
   return -1;
 }

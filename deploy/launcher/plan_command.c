@@ -144,6 +144,7 @@ static int plan(const struct settings *settings, const char *file) {
   const bool is_guess = settings->guess != NULL || !cv_items_have_means(&prepared.file.items);
   /* Reading the file and choosing a policy are part of the time, but leave some for the simulations. */
   uint64_t all_ms = settings->seconds * 1000, spent_ms = cv_clock_mono_ms() - start_ms;
+  const double usual = cv_tempo_rate(prepared.file.spec.brokers);
   const struct cv_outlook_ask ask = {.campaign = &prepared,
                                      .is_drawn = is_guess || is_by_chance(&prepared, settings->seed),
                                      .guess = is_guess ? &guess : NULL,
@@ -151,7 +152,7 @@ static int plan(const struct settings *settings, const char *file) {
                                      .runs = (uint32_t)settings->runs,
                                      .budget_ms = spent_ms < all_ms / 2 ? all_ms - spent_ms : all_ms / 2,
                                      .now_ms = cv_clock_mono_ms,
-                                     .tempo = {.rate = settings->rate > 0 ? settings->rate : CV_TEMPO_RATE,
+                                     .tempo = {.rate = settings->rate > 0 ? settings->rate : usual,
                                                .people_per_hour = settings->people_per_hour,
                                                .each = prepared.file.spec.tokens_per_worker}};
   int status = cv_outlook_make(&ask, &outlook, &why) == CV_OK ? -1 : cv_command_fail(&table, 1, "%s", why.text);

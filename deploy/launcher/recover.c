@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * crowdveil recover: makes a stopped broker usable whose database is outdated (an older copy) or lost. The broker's own
- * program changes its state (--recover); the third-party's program (--examine) says what the broker has forgotten.
+ * crowdveil recover: makes a stopped broker or co-broker usable whose database is outdated (an older copy) or lost. Its
+ * own program changes its state (--recover); the programs of other parties (--examine) say what it has forgotten.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,18 +11,38 @@
 
 #include "deploy/launcher/command.h"
 #include "deploy/launcher/program.h"
+#include "deploy/launcher/role.h"
 #include "deploy/launcher/state.h"
 
+/* The others that can know something; by role, and the options by which the recovering program takes their output. */
+enum other { THIRDPARTY, COBROKER, BROKER, OTHERS };
+static const struct {
+  enum cv_role role;
+  const char *option;
+} others[OTHERS] = {
+    [THIRDPARTY] = {CV_ROLE_THIRDPARTY, "--recover-thirdparty"},
+    [COBROKER] = {CV_ROLE_COBROKER, "--recover-cobroker"},
+    [BROKER] = {CV_ROLE_BROKER, "--recover-broker"},
+};
+
 struct settings {
-  char *thirdparty;
+  char *other[OTHERS]; /* configuration files, or files with output */
   bool lost, json;
 };
 
 static const struct cv_config_rule rules[] = {
     {.key = "thirdparty",
      .type = CV_CONFIG_PATH,
-     .offset = offsetof(struct settings, thirdparty),
-     .help = "configuration file of a stopped third-party here, or a file with the output of its --examine"},
+     .offset = offsetof(struct settings, other[THIRDPARTY]),
+     .help = "of a broker: configuration file of a stopped third-party here, or the output of its --examine"},
+    {.key = "cobroker",
+     .type = CV_CONFIG_PATH,
+     .offset = offsetof(struct settings, other[COBROKER]),
+     .help = "of a broker: configuration file of its stopped co-broker here, or the output of its --examine"},
+    {.key = "broker",
+     .type = CV_CONFIG_PATH,
+     .offset = offsetof(struct settings, other[BROKER]),
+     .help = "of a co-broker: configuration file of its stopped broker here, or the output of its --examine"},
     {.key = "lost",
      .type = CV_CONFIG_BOOL,
      .offset = offsetof(struct settings, lost),
@@ -38,7 +58,9 @@ static const struct cv_config_rule rules[] = {
 static const struct cv_config_table table = {
     .program = "crowdveil recover",
     .arguments = "BROKER.YAML",
-    .about = "recovers a stopped broker: ends its open campaigns and charges for releases that its database lost",
+    .about =
+        "recovers a stopped broker or co-broker: ends its open campaigns and charges for releases that its database "
+        "lost",
     .rules = rules,
     .count = CV_COUNT(rules),
 };
@@ -59,9 +81,9 @@ static bool is_examined(const char *path) {
          strncmp(head, "warning", 7) == 0 || strncmp(head, "wrong\t", 6) == 0;
 }
 
-/* Writes the third-party's --examine output to a temporary file, which the caller removes, and its path to `to`; "" if
- * there is no file. */
-static enum cv_err ask_thirdparty(const char *config, char *to, size_t size, struct cv_why *why) {
+/* Writes the party's --examine output to a temporary file, which the caller removes, and its path to `to`; "" if there
+ * is no file. */
+static enum cv_err ask(enum cv_role role, const char *config, char *to, size_t size, struct cv_why *why) {
   const char *const args[] = {"--config", config, "--examine", NULL};
   const char *folder = getenv("TMPDIR");
   (void)snprintf(to, size, "%s/crowdveil-recover-XXXXXX", folder == NULL ? "/tmp" : folder);
@@ -72,49 +94,59 @@ static enum cv_err ask_thirdparty(const char *config, char *to, size_t size, str
     return cv_fail(why, CV_ERR_IO, "cannot make a temporary file: %s", strerror(errno));
   }
   int status = 1;
-  enum cv_err err = cv_program_run("crowdveil-thirdparty", args, keep_line, file, &status, why);
+  enum cv_err err = cv_program_run(cv_launcher_program_of(role), args, keep_line, file, &status, why);
   if (fclose(file) != 0 && err == CV_OK) {
     err = cv_fail(why, CV_ERR_IO, "%s: %s", to, strerror(errno));
   }
   if (err == CV_OK && status != 0) {
-    err = cv_fail(why, CV_ERR_STATE, "%s: the third-party's state has problems; crowdveil doctor %s lists them", config,
-                  config);
+    err = cv_fail(why, CV_ERR_STATE, "%s: the state of this %s has problems; crowdveil doctor %s lists them", config,
+                  cv_role_text(role), config);
   }
   return err;
 }
 
-static int run_broker(const struct settings *settings, const char *word, const char *claims) {
-  const char *args[5] = {"--recover"};
+/* What the others say, as files, and the temporary ones among them. */
+struct answers {
+  const char *file[OTHERS];
+  char own[OTHERS][4096];
+};
+
+static int run_program(const struct settings *settings, const char *word, const struct answers *answers) {
+  const char *args[3 + 2 * OTHERS] = {"--recover"};
   size_t n = 1;
   if (settings->lost) {
     args[n++] = "--lost";
   }
-  if (claims != NULL) {
-    args[n++] = "--recover-thirdparty";
-    args[n++] = claims;
+  for (size_t i = 0; i < OTHERS; i++) {
+    if (answers->file[i] != NULL) {
+      args[n++] = others[i].option;
+      args[n++] = answers->file[i];
+    }
   }
   return cv_state_command(&table, word, args, settings->json);
 }
 
-static int recover(const struct settings *settings, const char *word) {
-  char answer[4096] = "";
-  struct cv_why why;
-  const char *claims = settings->thirdparty;
-  int status = 1;
-  /* A third-party that cannot be examined stops the recovery: without its facts too little would be charged. */
-  if (claims != NULL && !is_examined(claims)) {
-    if (ask_thirdparty(claims, answer, sizeof(answer), &why) != CV_OK) {
-      status = cv_command_fail(&table, 1, "%s", why.text);
-      claims = NULL;
-    } else {
-      claims = answer;
+/* A party that cannot be examined stops the recovery: without its facts too little would be charged. */
+static enum cv_err ask_others(const struct settings *settings, struct answers *ret, struct cv_why *why) {
+  for (size_t i = 0; i < OTHERS; i++) {
+    ret->file[i] = settings->other[i];
+    if (settings->other[i] != NULL && !is_examined(settings->other[i])) {
+      CV_TRY(ask(others[i].role, settings->other[i], ret->own[i], sizeof(ret->own[i]), why));
+      ret->file[i] = ret->own[i];
     }
   }
-  if (settings->thirdparty == NULL || claims != NULL) {
-    status = run_broker(settings, word, claims);
-  }
-  if (answer[0] != '\0') {
-    (void)unlink(answer);
+  return CV_OK;
+}
+
+static int recover(const struct settings *settings, const char *word) {
+  struct answers answers = {.file = {NULL}};
+  struct cv_why why;
+  int status = ask_others(settings, &answers, &why) == CV_OK ? run_program(settings, word, &answers)
+                                                             : cv_command_fail(&table, 1, "%s", why.text);
+  for (size_t i = 0; i < OTHERS; i++) {
+    if (answers.own[i][0] != '\0') {
+      (void)unlink(answers.own[i]);
+    }
   }
   return status;
 }

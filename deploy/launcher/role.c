@@ -6,13 +6,15 @@ static bool has(struct cv_yaml *yaml, const char *key) {
 }
 
 enum cv_err cv_launcher_role(struct cv_yaml *yaml, const char *path, enum cv_role *ret, struct cv_why *why) {
-  enum cv_role role = has(yaml, "anchor") || has(yaml, "seal_key") ? CV_ROLE_BROKER
-                      : has(yaml, "broker")                        ? CV_ROLE_GATEWAY
-                      : has(yaml, "state")                         ? CV_ROLE_THIRDPARTY
-                                                                   : CV_ROLE_NONE;
+  enum cv_role role = has(yaml, "broker_key")                        ? CV_ROLE_COBROKER
+                      : has(yaml, "anchor") || has(yaml, "seal_key") ? CV_ROLE_BROKER
+                      : has(yaml, "broker")                          ? CV_ROLE_GATEWAY
+                      : has(yaml, "state")                           ? CV_ROLE_THIRDPARTY
+                                                                     : CV_ROLE_NONE;
   if (role == CV_ROLE_NONE) {
-    return cv_fail(why, CV_ERR_INVALID,
-                   "%s: not a party's configuration; expected that of a broker, third-party, worker or gateway", path);
+    return cv_fail(
+        why, CV_ERR_INVALID,
+        "%s: not a party's configuration; expected that of a broker, co-broker, third-party, worker or gateway", path);
   }
   *ret = role;
   return CV_OK;
@@ -20,6 +22,7 @@ enum cv_err cv_launcher_role(struct cv_yaml *yaml, const char *path, enum cv_rol
 
 const char *cv_launcher_program_of(enum cv_role role) {
   return role == CV_ROLE_BROKER       ? "crowdveil-broker"
+         : role == CV_ROLE_COBROKER   ? "crowdveil-cobroker"
          : role == CV_ROLE_THIRDPARTY ? "crowdveil-thirdparty"
                                       : "crowdveil-worker";
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* crowdveil seal: replaces the master key of a broker, running or stopped, or says which it is. */
+/* crowdveil seal: replaces the master key of a broker or co-broker, running or stopped, or says which it is. */
 #include <string.h>
 
 #include "deploy/launcher/command.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands on a broker's state: the broker's own program does the work, and its findings are the command's output. */
+/* Commands on a broker's or co-broker's state: its own program does the work; its findings are the command's output. */
 #ifndef CV_LAUNCHER_STATE_H
 #define CV_LAUNCHER_STATE_H
 
@@ -8,9 +8,9 @@
 #include "common/config/config.h"
 
 /*
- * Runs `crowdveil-broker --config FILE OPTIONS...`; `options` ends with NULL. `word` is the configuration file, or a
- * folder with broker.yaml. Prints the findings; of a failure only the last one, as the command's error. Returns the
- * exit status.
+ * Runs `crowdveil-broker --config FILE OPTIONS...`, or crowdveil-cobroker; `options` ends with NULL. `word` is the
+ * configuration file, or a folder with broker.yaml. Prints the findings; of a failure only the last one, as the
+ * command's error. Returns the exit status.
  */
 int cv_state_command(const struct cv_config_table *table, const char *word, const char *const *options, bool json);
 

@@ -8,6 +8,7 @@
 #include "common/crypto/crypto.h"
 #include "deploy/launcher/command.h"
 #include "deploy/launcher/follow.h"
+#include "deploy/launcher/hindrance.h"
 
 struct settings {
   struct cv_client_settings client;
@@ -47,6 +48,7 @@ static const struct cv_config_table table = {
 
 struct submission {
   bool watch, json;
+  bool has_two; /* brokers */
   struct cv_exposure exposure;
   struct cv_follow follow;
 };
@@ -64,23 +66,57 @@ static void say_accepted(struct submission *submission, const struct cv_order_fr
                frame->as.accepted.existed ? " (submitted before)" : "");
 }
 
+/* Only the broker has accepted the campaign so far: the co-broker opens it, refuses it, or is away. */
+static enum cv_answer on_cobroker(struct submission *submission, const struct cv_progress *progress) {
+  const char *wait = cv_hindrance_wait(progress);
+  if (progress->end == CV_END_REFUSED) {
+    (void)cv_command_fail(&table, 1, "campaign %" PRIu64 " was refused%s%s", progress->campaign,
+                          progress->declineds > 0 ? "; " : "",
+                          progress->declineds > 0 ? progress->declined[0].why : "");
+    return CV_ANSWER_FAILED;
+  }
+  if (wait != NULL) {
+    (void)cv_command_fail(&table, 0, "campaign %" PRIu64 " %s", progress->campaign, wait);
+  } else if (progress->waits_for_cobroker) {
+    return CV_ANSWER_MORE;
+  }
+  submission->follow.status = 0;
+  return CV_ANSWER_DONE;
+}
+
+static enum cv_answer on_progress(struct submission *submission, struct cv_client *client,
+                                  const struct cv_order_frame *frame) {
+  if (submission->watch) {
+    return cv_follow_answer(&submission->follow, client, frame);
+  }
+  switch (frame->kind) {
+    case CV_ORDER_PROGRESS:
+      return on_cobroker(submission, &frame->as.progress);
+    case CV_ORDER_FINISHED:
+      return on_cobroker(submission, &frame->as.finished.progress);
+    default:
+      return CV_ANSWER_MORE;
+  }
+}
+
 static enum cv_answer on_answer(void *data, struct cv_client *client, const struct cv_order_frame *frame) {
   struct submission *submission = data;
   if (frame->kind != CV_ORDER_ACCEPTED) {
-    return cv_follow_answer(&submission->follow, client, frame);
+    return on_progress(submission, client, frame);
   }
   say_accepted(submission, frame);
   if (submission->watch) {
     cv_exposure_print(&submission->exposure, "", stdout);
   }
   (void)fflush(stdout);
-  if (!submission->watch) {
+  if (!submission->watch && !submission->has_two) {
     submission->follow.status = 0;
     return CV_ANSWER_DONE;
   }
   const struct cv_order_frame watch = {
       .kind = CV_ORDER_WATCH,
-      .as.watch = {.campaign = frame->as.accepted.campaign, .standings = submission->follow.view.is_terminal}};
+      .as.watch = {.campaign = frame->as.accepted.campaign,
+                   .standings = submission->watch && submission->follow.view.is_terminal}};
   cv_client_ask(client, &watch);
   return CV_ANSWER_MORE;
 }
@@ -141,6 +177,7 @@ static int submit(const struct settings *settings, const char *file) {
   cv_unit_print_notes(&prepared, stderr);
   /* The file certainly is the campaign's, so the Watch later needs no description. */
   cv_follow_init(&submission.follow, &table, &prepared, settings->seed != CV_SEED_NONE);
+  submission.has_two = prepared.file.spec.brokers == 2;
   request.as.submit.spec = prepared.file.spec;
   request.as.submit.gold = prepared.file.gold.gold;
   int status =

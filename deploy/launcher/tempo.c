@@ -4,6 +4,10 @@
 #include <math.h>
 #include <stdio.h>
 
+double cv_tempo_rate(uint32_t brokers) {
+  return brokers == 2 ? CV_TEMPO_RATE_TWO : CV_TEMPO_RATE;
+}
+
 double cv_tempo_people(const struct cv_tempo *tempo, double tokens) {
   return ceil(tokens / tempo->each);
 }

@@ -8,6 +8,7 @@
 /* Measured with all parties and two gateways of virtual workers on one machine with two cores; docs/operations.md
  * says how. */
 #define CV_TEMPO_RATE       550000 /* tokens a second */
+#define CV_TEMPO_RATE_TWO   100000 /* with two brokers */
 #define CV_TEMPO_ROUND_MS   1.6    /* from the last token of a round to the first of the next */
 #define CV_TEMPO_RATE_RANGE 1e12
 
@@ -17,6 +18,8 @@ struct cv_tempo {
   uint32_t each;
 };
 
+/* The rate of programs with that many brokers; 0 is 1. */
+double cv_tempo_rate(uint32_t brokers);
 /* The people that give so many tokens. */
 double cv_tempo_people(const struct cv_tempo *tempo, double tokens);
 /* The seconds that so many tokens in so many rounds take. */

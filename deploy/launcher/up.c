@@ -2,7 +2,8 @@
 /*
  * crowdveil up: runs a campaign with all its parties on this machine, from new certificates to the result.
  *
- *   folder, certificates -> third-party ready -> broker ready -> Submit, workers -> Watch -> Finished -> stop all
+ *   folder, certificates -> third-party ready -> with two brokers: co-broker ready -> broker ready -> Submit, workers
+ *     -> Watch -> Finished -> stop all
  *
  * A failure at any point (a child that ends, a refusal by the broker, a signal) stops all programs in the same order.
  */
@@ -34,11 +35,11 @@
 
 /* WORKERS_MAX: size of the table in which a broker counts what each worker has spent. */
 enum { WORKERS_MAX = 60000000, PATIENCE_MS = 20000, GATEWAYS_MAX = 32, ALONE_MAX = 32 };
-_Static_assert(2 + GATEWAYS_MAX + ALONE_MAX <= CV_CHILDREN_MAX, "third-party, broker, and every program for workers");
+_Static_assert(3 + GATEWAYS_MAX + ALONE_MAX <= CV_CHILDREN_MAX, "third-party, brokers, and every program for workers");
 
 struct settings {
   char *state;
-  uint64_t workers, gateways, worker_processes, seed, noise_seed;
+  uint64_t brokers, workers, gateways, worker_processes, seed, noise_seed;
   uint64_t page_port;
   bool keep, json, page, show_worker, unsafe_mechanisms;
 };
@@ -48,6 +49,12 @@ static const struct cv_config_rule rules[] = {
      .type = CV_CONFIG_PATH,
      .offset = offsetof(struct settings, state),
      .help = "new or empty folder for all state, kept afterwards (default: a temporary folder)"},
+    {.key = "brokers",
+     .type = CV_CONFIG_WHOLE,
+     .offset = offsetof(struct settings, brokers),
+     .low = 1,
+     .high = 2,
+     .help = "2: also a co-broker, so that neither broker can read a score; 1: one broker (default: as the file says)"},
     {.key = "workers",
      .type = CV_CONFIG_WHOLE,
      .offset = offsetof(struct settings, workers),
@@ -113,7 +120,7 @@ static const struct cv_config_rule rules[] = {
 static const struct cv_config_table table = {
     .program = "crowdveil up",
     .arguments = "FILE",
-    .about = "runs a campaign file with third-party, broker and workers on this machine and prints the result",
+    .about = "runs a campaign file with all its parties on this machine and prints the result",
     .rules = rules,
     .count = CV_COUNT(rules),
     .check = cv_launcher_check_file,
@@ -131,7 +138,7 @@ struct up {
   struct cv_client client;
   struct cv_client_settings asking;
   struct cv_parties_paths requester;
-  char thirdparty[300], broker[300];
+  char thirdparty[300], broker[300], cobroker[300];
   struct cv_view view;
   struct cv_joined joined; /* the page */
   FILE *people;            /* progress and tables: standard output, or standard error with --json */
@@ -252,12 +259,18 @@ static void on_part(struct up *up, const struct cv_part *part) {
   }
 }
 
+/* The co-broker's address; NULL without one. */
+static const char *cobroker_of(const struct up *up) {
+  return up->parties.is_two ? up->cobroker : NULL;
+}
+
 static enum cv_err start_workers(struct up *up, struct cv_why *why) {
   /* A seed drawn here must be handed to the workers, else each program would draw another one. */
   const struct cv_items *items = &up->prepared.file.items;
   bool from_file = up->settings.seed == CV_SEED_NONE && items->has_seed;
   const uint32_t programs = up->parties.gateways + up->parties.alone;
   struct cv_launcher_work work = {.broker = up->broker,
+                                  .cobroker = cobroker_of(up),
                                   .campaign = up->file,
                                   .spec = &up->prepared.file.spec,
                                   .remembers = up->prepared.source.persons.persons > 0,
@@ -353,7 +366,7 @@ static enum cv_err submit(struct up *up, struct cv_why *why) {
   return CV_OK;
 }
 
-/* ---- starting third-party and broker ---- */
+/* ---- starting third-party and brokers ---- */
 
 static enum cv_err start_thirdparty(struct up *up, struct cv_why *why) {
   CV_TRY(cv_parties_write_thirdparty(&up->parties, why));
@@ -361,12 +374,23 @@ static enum cv_err start_thirdparty(struct up *up, struct cv_why *why) {
                            cv_folder_file(&up->folder, "thirdparty.yaml"), true, why);
 }
 
-static enum cv_err start_broker(struct up *up, struct cv_why *why) {
-  const struct cv_launcher_risks risks = {
+static struct cv_launcher_risks risks_of(const struct up *up) {
+  return (struct cv_launcher_risks){
       .spec = &up->prepared.file.spec,
       .noise_seed = up->settings.noise_seed == CV_SEED_NONE ? NULL : &up->settings.noise_seed,
       .mechanisms = up->settings.unsafe_mechanisms};
-  CV_TRY(cv_parties_write_broker(&up->parties, up->thirdparty, &risks, why));
+}
+
+static enum cv_err start_cobroker(struct up *up, struct cv_why *why) {
+  const struct cv_launcher_risks risks = risks_of(up);
+  CV_TRY(cv_parties_write_cobroker(&up->parties, &risks, why));
+  return cv_children_start(&up->children, "cobroker", "crowdveil-cobroker",
+                           cv_folder_file(&up->folder, "cobroker.yaml"), true, why);
+}
+
+static enum cv_err start_broker(struct up *up, struct cv_why *why) {
+  const struct cv_launcher_risks risks = risks_of(up);
+  CV_TRY(cv_parties_write_broker(&up->parties, up->thirdparty, cobroker_of(up), &risks, why));
   return cv_children_start(&up->children, "broker", "crowdveil-broker", cv_folder_file(&up->folder, "broker.yaml"),
                            true, why);
 }
@@ -375,10 +399,13 @@ static void on_ready(void *data, const char *name, const char *address) {
   struct up *up = data;
   struct cv_why why;
   enum cv_err err;
-  /* The broker's configuration needs the third-party's address, so the two start one after the other. */
+  /* The broker's configuration needs the addresses of the others, so they start one after the other. */
   if (strcmp(name, "thirdparty") == 0) {
     (void)snprintf(up->thirdparty, sizeof(up->thirdparty), "%s", address);
     cv_joined_watch(&up->joined);
+    err = up->parties.is_two ? start_cobroker(up, &why) : start_broker(up, &why);
+  } else if (strcmp(name, "cobroker") == 0) {
+    (void)snprintf(up->cobroker, sizeof(up->cobroker), "%s", address);
     err = start_broker(up, &why);
   } else {
     (void)snprintf(up->broker, sizeof(up->broker), "%s", address);
@@ -434,7 +461,7 @@ static void tell_plan(const struct up *up) {
   if (cv_local_find(spec->privatizer.name) != CV_LOCAL_NONE) {
     (void)fprintf(up->people, ", privatizer %s", spec->privatizer.name);
   }
-  (void)fprintf(up->people, ", seed %" PRIu64 "\n", up->prepared.seed);
+  (void)fprintf(up->people, "%s, seed %" PRIu64 "\n", up->parties.is_two ? ", two brokers" : "", up->prepared.seed);
   tell_programs(up);
   struct cv_exposure exposure;
   if (cv_exposure_plan(&up->prepared, cv_exposure_token_micro(spec), &exposure) == CV_OK) {
@@ -461,7 +488,7 @@ static void start_signals(struct up *up) {
 
 /* Reads the campaign, makes folder and certificates. Starts no program: errors here are wrong usage, exit status 2. */
 static enum cv_err prepare(struct up *up, const char *file, struct cv_why *why) {
-  CV_TRY(cv_launcher_prepare(&table, file, up->settings.seed, &up->prepared, why));
+  CV_TRY(cv_launcher_prepare_for(&table, file, up->settings.seed, (uint32_t)up->settings.brokers, &up->prepared, why));
   CV_TRY(cv_score_source_needs_means(&up->prepared.file, why));
   if (realpath(file, up->file) == NULL) {
     return cv_fail(why, CV_ERR_IO, "%s: cannot resolve the path", file);
@@ -486,6 +513,7 @@ static enum cv_err prepare(struct up *up, const char *file, struct cv_why *why) 
       .workers = workers,
       .before = up->prepared.source.persons.persons > 0 ? up->prepared.file.items.csv.first_worker - 1 : 0,
       .alone = (uint32_t)alone,
+      .is_two = up->prepared.file.spec.brokers == 2,
       .gateways = (uint32_t)(up->settings.gateways < workers - alone ? up->settings.gateways : workers - alone)};
   return cv_parties_make(&up->parties, why);
 }
@@ -500,6 +528,9 @@ static enum cv_err open_page(struct up *up, struct cv_why *why) {
   CV_TRY(cv_parties_socket(&up->parties, "thirdparty/thirdparty.sock", joined->thirdparty, sizeof(joined->thirdparty),
                            why));
   CV_TRY(cv_parties_socket(&up->parties, "broker/broker.sock", joined->broker, sizeof(joined->broker), why));
+  if (up->parties.is_two) {
+    CV_TRY(cv_parties_socket(&up->parties, "cobroker/cobroker.sock", joined->cobroker, sizeof(joined->cobroker), why));
+  }
   cv_drbg_init(&drbg);
   enum cv_err err = cv_joined_open(joined, &up->loop, &up->prepared, up->settings.page_port, &drbg.rng, why);
   cv_drbg_fini(&drbg);

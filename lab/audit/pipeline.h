@@ -10,6 +10,7 @@
 
 #include "common/base/rng.h"
 #include "common/base/spec.h"
+#include "lab/audit/insider.h"
 
 struct cv_pipeline {
   const struct cv_spec *spec; /* arms, privacy; its token limit is the number of tokens of all plans */
@@ -18,12 +19,15 @@ struct cv_pipeline {
   int64_t (*score)(const void *data, uint32_t campaign, uint32_t arm, uint64_t place);
   const void *data;
   struct cv_rng *noise, *privatizer;
+  /* With two brokers: one of them as an adversary, on the line between both. There is one campaign. */
+  struct cv_insider *insider;
+  bool seeded; /* the brokers' noise is a function of a seed that both have, as in test runs */
 };
 
 /*
  * Sets `view` to all that the broker sends to the third-party: view[(campaign * rounds + round) * arms + arm] is a
  * noisy sum, and view[campaigns * rounds * arms] a digest of everything else in its frames, in order. CV_ERR_STATE if a
- * campaign makes no progress.
+ * campaign makes no progress. A broker that has lied ends the run: what it did not see is 0.
  */
 CV_MUST_USE enum cv_err cv_pipeline_run(const struct cv_pipeline *pipeline, int64_t *view, struct cv_why *why);
 

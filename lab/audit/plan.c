@@ -57,7 +57,9 @@ enum {
   SWEEP_SHARE = 25,
   FULL_MORE = 5,
   PIPELINE_SHARE = 2,
-  PIPELINE_SWEEP_SHARE = 50
+  PIPELINE_SWEEP_SHARE = 50,
+  TWO_SHARE = 10,
+  TWO_SWEEP_SHARE = 50
 };
 static const struct {
   const char *mechanism; /* NULL: all mechanisms that no row names */
@@ -358,6 +360,89 @@ static enum cv_err add_pipelines(struct cv_audit_plan *plan, bool full) {
   return full ? add_deltas(plan) : CV_OK;
 }
 
+/* ---- two brokers ---- */
+
+/* Adds one token with many runs, then a sweep over the tokens of both arms. Every third sweep has its noise seeded. */
+static enum cv_err add_insider(struct cv_audit_plan *plan, const struct cv_spec *spec, uint32_t rounds,
+                               bool is_cobroker, bool full) {
+  struct cv_audit_subject subject;
+  struct cv_audit_stream stream = {.items = rounds, .changed = rounds < 3 ? 1 : 3, .score = CV_GRID};
+  struct cv_audit_brokers brokers = {.is_cobroker = is_cobroker};
+  CV_TRY(cv_audit_two_brokers(spec, &stream, &brokers, &subject));
+  subject.share = full ? 1 : TWO_SHARE;
+  keep(plan, &subject);
+  plan->sweeps++;
+  for (uint32_t at = 0; at < 2 * rounds; at++) {
+    stream = swept(rounds, at / 2 + 1);
+    stream.arm = at % 2;
+    if (spec->score_bits == CV_SPLIT_BIT) {
+      stream.score = CV_GRID;
+    }
+    brokers.seeded = at % 3 != 1;
+    CV_TRY(cv_audit_two_brokers(spec, &stream, &brokers, &subject));
+    keep_swept(plan, &subject, TWO_SWEEP_SHARE, full);
+  }
+  return CV_OK;
+}
+
+static struct cv_spec *two_brokers(struct cv_audit_plan *plan, const char *mechanism, uint64_t tokens) {
+  struct cv_spec *spec = &plan->spec[plan->specs++];
+  *spec = (struct cv_spec){.name = "audit",
+                           .arms = 2,
+                           .policy.name = "ppar",
+                           .privatizer.name = "none",
+                           .epsilon_micro = 1000000,
+                           .tokens_per_worker = 1,
+                           .tokens = tokens,
+                           .brokers = 2,
+                           .score_bits = CV_SPLIT_SCORE};
+  (void)snprintf(spec->mechanism.name, sizeof(spec->mechanism.name), "%s", mechanism);
+  return spec;
+}
+
+static enum cv_err add_lies(struct cv_audit_plan *plan) {
+  for (enum cv_lie lie = CV_LIE_ARM; lie <= CV_LIE_KEY; lie++) {
+    struct cv_audit_subject subject;
+    struct cv_audit_stream stream = {.items = 1, .changed = 1, .score = CV_GRID};
+    struct cv_audit_brokers brokers = {.lie = lie, .is_cobroker = lie == CV_LIE_KEY};
+    const struct cv_spec *spec = two_brokers(plan, "batch", lie == CV_LIE_SHORT ? 4 : 2);
+    CV_TRY(cv_audit_two_brokers(spec, &stream, &brokers, &subject));
+    subject.share = TWO_SHARE;
+    keep(plan, &subject);
+  }
+  return CV_OK;
+}
+
+/* The mechanisms that a campaign with two brokers may choose, from the view of both. */
+static enum cv_err add_two_brokers(struct cv_audit_plan *plan, bool full) {
+  static const struct {
+    const char *mechanism;
+    uint32_t rounds;
+    const struct local *local;
+    bool full;
+  } pairs[] = {{"hybrid", 4, NULL, false},  {"segments", 3, NULL, false},    {"batch", 1, NULL, false},
+               {"kary", 4, NULL, true},     {"kary-blocks", 4, NULL, true},  {"binary", 4, NULL, true},
+               {"doubling", 4, NULL, true}, {"batch", 1, &locals[1], false}, {"binary-honaker", 4, NULL, true}};
+  for (size_t i = 0; i < CV_COUNT(pairs); i++) {
+    if (pairs[i].full && !full) {
+      continue;
+    }
+    struct cv_spec *spec = two_brokers(plan, pairs[i].mechanism, 2 * (uint64_t)pairs[i].rounds);
+    if (pairs[i].local != NULL) {
+      CV_TRY(choose(pairs[i].local, &spec->privatizer));
+      spec->score_bits = CV_SPLIT_BIT;
+    }
+    CV_TRY(add_insider(plan, spec, pairs[i].rounds, false, full));
+    CV_TRY(add_insider(plan, spec, pairs[i].rounds, true, full));
+  }
+  struct cv_audit_subject subject;
+  cv_audit_verify_key(false, &subject);
+  keep(plan, &subject);
+  cv_audit_verify_key(true, &subject);
+  keep(plan, &subject);
+  return add_lies(plan);
+}
+
 static void add_laplace(struct cv_audit_plan *plan) {
   struct cv_audit_subject subject;
   cv_audit_laplace(true, 1, &subject);
@@ -370,6 +455,7 @@ static enum cv_err fill(struct cv_audit_plan *plan, bool full) {
   CV_TRY(add_mechanisms(plan, full));
   CV_TRY(add_privatizers(plan, full));
   CV_TRY(add_pipelines(plan, full));
+  CV_TRY(add_two_brokers(plan, full));
   add_laplace(plan);
   return CV_OK;
 }
@@ -385,7 +471,8 @@ enum cv_err cv_audit_plan_new(const char *only, bool full, struct cv_audit_plan 
     cv_why_set(why, "%s", cv_err_text(err));
   } else if (plan->count == 0) {
     err = cv_fail(why, CV_ERR_NOT_FOUND,
-                  "unknown part \"%.40s\" of the audit; expected a mechanism, a privatizer or pipeline", only);
+                  "unknown part \"%.40s\" of the audit; expected a mechanism, a privatizer, pipeline or two-brokers",
+                  only);
   }
   if (err != CV_OK) {
     cv_audit_plan_free(plan);

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
+#include "lab/audit/insider.h"
 
 enum { CV_AUDIT_WIDTH_MAX = 256, CV_AUDIT_KEYS_MAX = 16, CV_AUDIT_TEXT = 96 };
 
@@ -22,6 +23,13 @@ struct cv_audit_stream {
   uint32_t arity;          /* of kary and kary-blocks; 0: the default */
   bool restarts;           /* saved and loaded around every release */
   bool charged;            /* the claim is the epsilon that the mechanism reports as spent, even if it is not private */
+};
+
+/* Of a pipeline with two brokers: the one that is the adversary. */
+struct cv_audit_brokers {
+  bool is_cobroker;
+  enum cv_lie lie;
+  bool seeded; /* both brokers' noise is a function of one seed, as in test runs */
 };
 
 struct cv_audit_subject {
@@ -49,6 +57,7 @@ struct cv_audit_subject {
   uint64_t epsilon_micro;
   uint32_t arms;
   struct cv_audit_stream stream;
+  struct cv_audit_brokers brokers;
 };
 
 #endif

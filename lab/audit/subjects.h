@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the subjects of an audit: mechanisms, privatizers, whole pipelines, and two samplers of Laplace noise. */
+/* Makes the subjects of an audit: mechanisms, privatizers, whole pipelines with one broker and with two, verifier
+ * shares, and two samplers of Laplace noise. */
 #ifndef CV_LAB_AUDIT_SUBJECTS_H
 #define CV_LAB_AUDIT_SUBJECTS_H
 
@@ -25,6 +26,23 @@ CV_MUST_USE enum cv_err cv_audit_privatizer(const struct cv_choice *choice, uint
  */
 CV_MUST_USE enum cv_err cv_audit_pipeline(const struct cv_spec *spec, const struct cv_audit_stream *stream,
                                           struct cv_audit_subject *ret);
+
+/*
+ * The same with two brokers, through the cores of worker, broker and co-broker. The adversary is one of the brokers,
+ * with the third-party: it sees all that the other one sends, and knows its own noise and its own shares. The claim is
+ * the epsilon that the other broker's noise alone has to keep. There are at most CV_INSIDER_ROUNDS releases of an arm.
+ *
+ * It may lie. Then a run ends with what comes of it: a slot in two places may show no more than one token's
+ * epsilon; with a token under another arm, the adversary looks only at that arm's releases, and there, as after a short
+ * closing or with another verify key, it may learn nothing at all, so that the claim is 0. A short closing needs two
+ * tokens in each release, and every lie a stream whose first item is changed, on arm 0.
+ */
+CV_MUST_USE enum cv_err cv_audit_two_brokers(const struct cv_spec *spec, const struct cv_audit_stream *stream,
+                                             const struct cv_audit_brokers *brokers, struct cv_audit_subject *ret);
+
+/* What the co-broker learns from the broker's verifier share of one token, if it is made once, or under a second key,
+ * too. Both claim 0: that it learns nothing. */
+void cv_audit_verify_key(bool second, struct cv_audit_subject *ret);
 
 /*
  * Mironov, "On Significance of the Least Significant Bits for Differential Privacy" (2012): Laplace noise of scale

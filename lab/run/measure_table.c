@@ -53,12 +53,22 @@ static enum cv_err lacks(const struct cv_lab_experiment *experiment, size_t seri
                       policy->name, experiment->metric[place].name, expected);
 }
 
+/* Only a run of the whole campaign has the noise of two brokers. */
+static enum cv_err check_brokers(const struct cv_lab_experiment *experiment, size_t series,
+                                 const struct cv_prepared *campaign, struct cv_why *why) {
+  return campaign->file.spec.brokers == 0 || experiment->measure == &cv_lab_measure_campaign
+             ? CV_OK
+             : cv_fail(why, CV_ERR_INVALID, "%s: series \"%s\" has two brokers; expected measure campaign",
+                       experiment->path, experiment->one[series].name);
+}
+
 enum cv_err cv_lab_measure_check(const struct cv_lab_experiment *experiment, size_t series,
                                  const struct cv_prepared *campaign, struct cv_why *why) {
   const struct cv_policy_class *policy = cv_policy_find(campaign->file.spec.policy.name);
   if (experiment->one[series].formula != NULL) {
     return CV_OK; /* it is calculated, not run */
   }
+  CV_TRY(check_brokers(experiment, series, campaign, why));
   for (size_t i = 0; i < experiment->metrics; i++) {
     if (!has_metric(experiment->measure, policy, experiment->metric[i].index)) {
       return lacks(experiment, series, policy, i, why);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/base/le.h"
 #include "common/base/text.h"
 
 /* Unpacking. protobuf-c does not distinguish malformed input from failed allocation, so the allocator records the
@@ -81,6 +82,12 @@ char *cv_codec_put_text(const char *text, size_t size, struct cv_arena *scratch)
   return copy;
 }
 
+enum cv_err cv_codec_put_refused(const char *refused, struct cv_arena *scratch, char **ret) {
+  /* An empty reason would mean "not refused". */
+  *ret = cv_codec_put_text(refused != NULL && refused[0] == '\0' ? "refused" : refused, CV_WHY_BYTES, scratch);
+  return *ret == NULL ? CV_ERR_LIMIT : CV_OK;
+}
+
 bool cv_codec_text_fits(const char *text, size_t size) {
   size_t n = strnlen(text, size);
   return n < size && cv_text_is_clean(text, n);
@@ -100,9 +107,7 @@ enum cv_err cv_codec_put_seed(uint64_t seed, struct cv_arena *scratch, ProtobufC
   if (bytes == NULL) {
     return CV_ERR_LIMIT;
   }
-  for (size_t i = 0; i < 8; i++) {
-    bytes[i] = (uint8_t)(seed >> (8 * i));
-  }
+  (void)cv_le_put(bytes, seed, 8);
   *ret = cv_codec_bytes(bytes, 8);
   return CV_OK;
 }
@@ -117,10 +122,16 @@ enum cv_err cv_codec_take_seed(const ProtobufCBinaryData *in, uint64_t *ret) {
 }
 
 enum cv_err cv_codec_take_digest(const ProtobufCBinaryData *in, struct cv_digest *ret) {
-  if (in->len != CV_DIGEST_BYTES) {
+  return cv_codec_take_bytes(in, ret->bytes, CV_DIGEST_BYTES);
+}
+
+enum cv_err cv_codec_take_bytes(const ProtobufCBinaryData *in, void *to, size_t size) {
+  if (in->len != size) {
     return CV_ERR_FORMAT;
   }
-  memcpy(ret->bytes, in->data, CV_DIGEST_BYTES);
+  if (size > 0) { /* an empty field has no data */
+    memcpy(to, in->data, size);
+  }
   return CV_OK;
 }
 
@@ -309,6 +320,8 @@ enum cv_err cv_codec_put_spec(const struct cv_spec *spec, struct cv_arena *scrat
   to->idle_ms = spec->idle_ms;
   to->budget_micro = spec->budget_micro;
   to->pairs = spec->pairs;
+  to->brokers = spec->brokers;
+  to->score_bits = spec->score_bits;
   *ret = to;
   return CV_OK;
 }
@@ -392,7 +405,76 @@ enum cv_err cv_codec_take_spec(const Crowdveil__Base__Spec *in, struct cv_arena 
   ret->idle_ms = in->idle_ms;
   ret->budget_micro = in->budget_micro;
   ret->pairs = in->pairs != 0;
+  ret->brokers = in->brokers;
+  ret->score_bits = in->score_bits;
   return CV_OK;
+}
+
+/* Terms. */
+
+static enum cv_err put_split(const struct cv_split *split, struct cv_arena *scratch, Crowdveil__Base__Split **ret) {
+  if (split->score_bits == 0) {
+    return CV_OK;
+  }
+  Crowdveil__Base__Split *to = cv_codec_room(scratch, 1, sizeof(*to));
+  if (to == NULL) {
+    return CV_ERR_LIMIT;
+  }
+  *to = (Crowdveil__Base__Split)CROWDVEIL__BASE__SPLIT__INIT;
+  to->score_bits = split->score_bits;
+  to->database = cv_codec_bytes(split->database, CV_SPLIT_DATABASE_BYTES);
+  to->spec = cv_codec_bytes(split->spec.bytes, CV_DIGEST_BYTES);
+  to->key = cv_codec_bytes(split->key.bytes, CV_DIGEST_BYTES);
+  *ret = to;
+  return CV_OK;
+}
+
+enum cv_err cv_codec_put_terms(const struct cv_terms *terms, struct cv_arena *scratch, Crowdveil__Base__Terms *ret) {
+  *ret = (Crowdveil__Base__Terms)CROWDVEIL__BASE__TERMS__INIT;
+  ret->id = terms->id;
+  ret->name = cv_codec_put_text(terms->name, CV_NAME_BYTES, scratch);
+  ret->requester = cv_codec_put_text(terms->requester, CV_NAME_BYTES, scratch);
+  if (ret->name == NULL || ret->requester == NULL) {
+    return CV_ERR_LIMIT;
+  }
+  CV_TRY(cv_codec_put_choice(&terms->privatizer, scratch, &ret->privatizer));
+  CV_TRY(cv_codec_put_choice(&terms->mechanism, scratch, &ret->mechanism));
+  ret->epsilon_micro = terms->epsilon_micro;
+  ret->tokens_per_worker = terms->tokens_per_worker;
+  ret->arms = terms->arms;
+  ret->pairs = terms->pairs;
+  ret->lease_ms = terms->lease_ms;
+  return put_split(&terms->split, scratch, &ret->split);
+}
+
+static enum cv_err take_split(const Crowdveil__Base__Split *in, struct cv_split *ret) {
+  if (in == NULL) {
+    return CV_OK;
+  }
+  if (in->score_bits != CV_SPLIT_BIT && in->score_bits != CV_SPLIT_SCORE) {
+    return CV_ERR_FORMAT;
+  }
+  ret->score_bits = in->score_bits;
+  CV_TRY(cv_codec_take_bytes(&in->database, ret->database, CV_SPLIT_DATABASE_BYTES));
+  CV_TRY(cv_codec_take_digest(&in->spec, &ret->spec));
+  return cv_codec_take_digest(&in->key, &ret->key);
+}
+
+enum cv_err cv_codec_take_terms(const Crowdveil__Base__Terms *in, struct cv_terms *ret) {
+  if (in == NULL || in->arms > CV_ARMS_MAX) {
+    return CV_ERR_FORMAT;
+  }
+  *ret = (struct cv_terms){.id = in->id,
+                           .epsilon_micro = in->epsilon_micro,
+                           .tokens_per_worker = in->tokens_per_worker,
+                           .arms = in->arms,
+                           .pairs = in->pairs != 0,
+                           .lease_ms = in->lease_ms};
+  CV_TRY(cv_codec_take_text(in->name, ret->name, sizeof(ret->name)));
+  CV_TRY(cv_codec_take_text(in->requester, ret->requester, sizeof(ret->requester)));
+  CV_TRY(cv_codec_take_choice(in->privatizer, &ret->privatizer));
+  CV_TRY(cv_codec_take_choice(in->mechanism, &ret->mechanism));
+  return take_split(in->split, &ret->split);
 }
 
 /* Release. */

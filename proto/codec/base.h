@@ -13,6 +13,7 @@
 #include <base.pb-c.h>
 
 #include "common/base/digest.h"
+#include "common/base/terms.h"
 #include "proto/codec/frame.h"
 
 /* Unpacks at most `most` bytes into `arena`, after resetting it. */
@@ -28,6 +29,15 @@ void *cv_codec_room(struct cv_arena *arena, size_t count, size_t size);
   (((row) = cv_codec_room((arena), (count), sizeof(*(row)))) != NULL && \
    ((pointer) = cv_codec_room((arena), (count), sizeof(*(pointer)))) != NULL)
 
+/* Moves up to `most` elements of one of a frame's arrays. */
+#define CV_CODEC_MOVE(rest, part, array, count, most)                                  \
+  do {                                                                                 \
+    (part)->array = (rest)->array;                                                     \
+    (part)->count = (rest)->count < (most) ? (rest)->count : (most);                   \
+    (rest)->count -= (part)->count;                                                    \
+    (rest)->array = (part)->count > 0 ? (rest)->array + (part)->count : (rest)->array; \
+  } while (0)
+
 /* Casts const away: protobuf-c does not use const, but packing does not write. */
 static inline void *cv_codec_borrow(const void *bytes) {
   return (void *)(uintptr_t)bytes;
@@ -38,10 +48,16 @@ static inline ProtobufCBinaryData cv_codec_bytes(const uint8_t *bytes, size_t n)
 static inline bool cv_codec_end_fits(Crowdveil__Base__End end) {
   return (unsigned)end < CV_END_COUNT;
 }
+/* The reason why something ended; END_NONE, "still running", is invalid. */
+static inline bool cv_codec_is_reason(Crowdveil__Base__End end) {
+  return cv_codec_end_fits(end) && end != CROWDVEIL__BASE__END__END_NONE;
+}
 
 /* Returns a text of fewer than `size` bytes, cut and cleaned if necessary; NULL counts as empty. Returns NULL if the
  * arena is exhausted. */
 char *cv_codec_put_text(const char *text, size_t size, struct cv_arena *scratch);
+/* Puts the reason of a refusal; NULL: not refused. */
+CV_MUST_USE enum cv_err cv_codec_put_refused(const char *refused, struct cv_arena *scratch, char **ret);
 /* True for clean text of fewer than `size` bytes. */
 bool cv_codec_text_fits(const char *text, size_t size);
 CV_MUST_USE enum cv_err cv_codec_take_text(const char *text, char *to, size_t size);
@@ -50,6 +66,8 @@ CV_MUST_USE enum cv_err cv_codec_take_text(const char *text, char *to, size_t si
 CV_MUST_USE enum cv_err cv_codec_put_seed(uint64_t seed, struct cv_arena *scratch, ProtobufCBinaryData *ret);
 CV_MUST_USE enum cv_err cv_codec_take_seed(const ProtobufCBinaryData *in, uint64_t *ret);
 CV_MUST_USE enum cv_err cv_codec_take_digest(const ProtobufCBinaryData *in, struct cv_digest *ret);
+/* Takes exactly `size` bytes. */
+CV_MUST_USE enum cv_err cv_codec_take_bytes(const ProtobufCBinaryData *in, void *to, size_t size);
 
 /* Both messages may be absent; then the pointer is NULL. */
 CV_MUST_USE enum cv_err cv_codec_put_greetings(const struct cv_hello *hello, const char *goodbye,
@@ -69,6 +87,11 @@ CV_MUST_USE enum cv_err cv_codec_put_spec(const struct cv_spec *spec, struct cv_
 /* Checks formats only; cv_spec_check() checks the meaning and explains errors. NULL is CV_ERR_FORMAT. */
 CV_MUST_USE enum cv_err cv_codec_take_spec(const Crowdveil__Base__Spec *in, struct cv_arena *arena,
                                            struct cv_spec *ret);
+
+CV_MUST_USE enum cv_err cv_codec_put_terms(const struct cv_terms *terms, struct cv_arena *scratch,
+                                           Crowdveil__Base__Terms *ret);
+/* NULL is CV_ERR_FORMAT. */
+CV_MUST_USE enum cv_err cv_codec_take_terms(const Crowdveil__Base__Terms *in, struct cv_terms *ret);
 
 CV_MUST_USE enum cv_err cv_codec_put_release(uint64_t campaign, const struct cv_release *release,
                                              struct cv_arena *scratch, Crowdveil__Base__Release *ret);

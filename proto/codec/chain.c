@@ -1,49 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "proto/codec/chain.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/codec/rank.h"
+#include "common/base/le.h"
+#include "common/base/spec.h"
 
 /* docs/protocol.md, "Chains". */
 enum { RELEASE_BYTES = 8 + 8 + 4 + 8 + 8 + 4 + CV_NOISE_GROUPS_MAX * 12 + 1, PLAN_BYTES = 8 + 4, WANT_BYTES = 12 };
-
-static uint8_t *put_le(uint8_t *at, uint64_t value, size_t n) {
-  for (size_t i = 0; i < n; i++) {
-    at[i] = (uint8_t)(value >> (8 * i));
-  }
-  return at + n;
-}
 
 static uint8_t *put_f64(uint8_t *at, double value) {
   uint64_t bits;
   _Static_assert(sizeof(bits) == sizeof(value), "a double has 64 bits");
   /* The bits, not the value: a hash must not depend on how a number is printed. */
   memcpy(&bits, &value, sizeof(bits));
-  return put_le(at, bits, 8);
-}
-
-static void extend(struct cv_digest *hash, const uint8_t *record, size_t n, cv_digest_fn *digest) {
-  struct cv_digest next;
-  digest(hash->bytes, sizeof(hash->bytes), record, n, &next);
-  *hash = next;
+  return cv_le_put(at, bits, 8);
 }
 
 void cv_chain_release(struct cv_digest *hash, const struct cv_release *release, cv_digest_fn *digest) {
   CV_REQUIRE(release->noise.groups <= CV_NOISE_GROUPS_MAX);
   /* Both parties and the test client compute the same bytes; the layout is part of the protocol. */
   uint8_t record[RELEASE_BYTES];
-  uint8_t *at = put_le(record, release->number, 8);
-  at = put_le(at, release->plan, 8);
-  at = put_le(at, release->arm, 4);
-  at = put_le(at, release->tokens, 8);
-  at = put_le(at, (uint64_t)release->noisy_sum, 8);
-  at = put_le(at, release->noise.groups, 4);
+  uint8_t *at = cv_le_put(record, release->number, 8);
+  at = cv_le_put(at, release->plan, 8);
+  at = cv_le_put(at, release->arm, 4);
+  at = cv_le_put(at, release->tokens, 8);
+  at = cv_le_put(at, (uint64_t)release->noisy_sum, 8);
+  at = cv_le_put(at, release->noise.groups, 4);
   for (uint32_t i = 0; i < release->noise.groups; i++) {
     at = put_f64(at, release->noise.group[i].scale);
-    at = put_le(at, release->noise.group[i].count, 4);
+    at = cv_le_put(at, release->noise.group[i].count, 4);
   }
-  at = release->last ? put_le(at, 1, 1) : at;
-  extend(hash, record, (size_t)(at - record), digest);
+  at = release->last ? cv_le_put(at, 1, 1) : at;
+  cv_digest_extend(hash, record, (size_t)(at - record), digest);
 }
 
 enum cv_err cv_chain_plan(struct cv_digest *hash, const struct cv_plan *plan, cv_digest_fn *digest) {
@@ -53,18 +43,18 @@ enum cv_err cv_chain_plan(struct cv_digest *hash, const struct cv_plan *plan, cv
   if (record == NULL) {
     return CV_ERR_NOMEM;
   }
-  uint8_t *at = put_le(record, plan->number, 8);
-  at = put_le(at, plan->wants, 4);
+  uint8_t *at = cv_le_put(record, plan->number, 8);
+  at = cv_le_put(at, plan->wants, 4);
   for (uint32_t i = 0; i < plan->wants; i++) {
-    at = put_le(at, plan->want[i].arm, 4);
-    at = put_le(at, plan->want[i].tokens, 4);
+    at = cv_le_put(at, plan->want[i].arm, 4);
+    at = cv_le_put(at, plan->want[i].tokens, 4);
     names_opponent = names_opponent || plan->want[i].opponent != 0;
   }
   /* Only then, so that the chains of all other plans are what they were before there were opponents. */
   for (uint32_t i = 0; names_opponent && i < plan->wants; i++) {
-    at = put_le(at, plan->want[i].opponent, 4);
+    at = cv_le_put(at, plan->want[i].opponent, 4);
   }
-  extend(hash, record, (size_t)(at - record), digest);
+  cv_digest_extend(hash, record, (size_t)(at - record), digest);
   free(record);
   return CV_OK;
 }

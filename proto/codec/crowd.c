@@ -28,6 +28,25 @@ static enum cv_err put_arrives(const struct cv_crowd_frame *frame, struct cv_are
   return CV_OK;
 }
 
+static enum cv_err put_share(const struct cv_token_share *from, struct cv_arena *scratch,
+                             Crowdveil__Crowd__Share **ret) {
+  if (from == NULL) {
+    return CV_OK;
+  }
+  Crowdveil__Crowd__Share *to = cv_codec_room(scratch, 1, sizeof(*to));
+  if (to == NULL) {
+    return CV_ERR_LIMIT;
+  }
+  *to = (Crowdveil__Crowd__Share)CROWDVEIL__CROWD__SHARE__INIT;
+  to->nonce = cv_codec_bytes(from->nonce, CV_SPLIT_NONCE_BYTES);
+  to->leader = cv_codec_bytes(from->leader, from->leader_bytes);
+  to->session = cv_codec_bytes(from->session, CV_SPLIT_SESSION_BYTES);
+  to->counter = from->counter;
+  to->sealed = cv_codec_bytes(from->sealed, CV_SPLIT_SEALED_BYTES);
+  *ret = to;
+  return CV_OK;
+}
+
 static enum cv_err put_tokens(const struct cv_crowd_frame *frame, struct cv_arena *scratch,
                               Crowdveil__Crowd__Envelope *to) {
   Crowdveil__Crowd__Token *row;
@@ -41,6 +60,7 @@ static enum cv_err put_tokens(const struct cv_crowd_frame *frame, struct cv_aren
     row[i].ticket = cv_codec_bytes(from->ticket, CV_TICKET_BYTES);
     row[i].n_values = from->values;
     row[i].values = cv_codec_borrow(from->value);
+    CV_TRY(put_share(from->share, scratch, &row[i].share));
     to->tokens[i] = &row[i];
   }
   return CV_OK;
@@ -73,27 +93,13 @@ static enum cv_err put_declines(const struct cv_crowd_frame *frame, struct cv_ar
 
 static enum cv_err put_campaigns(const struct cv_crowd_frame *frame, struct cv_arena *scratch,
                                  Crowdveil__Crowd__Envelope *to) {
-  Crowdveil__Crowd__Campaign *row;
+  Crowdveil__Base__Terms *row;
   if (!CV_CODEC_ROWS(scratch, frame->campaigns, row, to->campaigns)) {
     return CV_ERR_LIMIT;
   }
   to->n_campaigns = frame->campaigns;
   for (size_t i = 0; i < frame->campaigns; i++) {
-    const struct cv_terms *from = &frame->campaign[i];
-    row[i] = (Crowdveil__Crowd__Campaign)CROWDVEIL__CROWD__CAMPAIGN__INIT;
-    row[i].id = from->id;
-    row[i].name = cv_codec_put_text(from->name, CV_NAME_BYTES, scratch);
-    row[i].requester = cv_codec_put_text(from->requester, CV_NAME_BYTES, scratch);
-    if (row[i].name == NULL || row[i].requester == NULL) {
-      return CV_ERR_LIMIT;
-    }
-    CV_TRY(cv_codec_put_choice(&from->privatizer, scratch, &row[i].privatizer));
-    CV_TRY(cv_codec_put_choice(&from->mechanism, scratch, &row[i].mechanism));
-    row[i].epsilon_micro = from->epsilon_micro;
-    row[i].tokens_per_worker = from->tokens_per_worker;
-    row[i].arms = from->arms;
-    row[i].pairs = from->pairs;
-    row[i].lease_ms = from->lease_ms;
+    CV_TRY(cv_codec_put_terms(&frame->campaign[i], scratch, &row[i]));
     to->campaigns[i] = &row[i];
   }
   return CV_OK;
@@ -118,6 +124,8 @@ static enum cv_err put_assigns(const struct cv_crowd_frame *frame, struct cv_are
     row[i].round = from->round;
     row[i].switched = from->switched;
     row[i].opponent = from->opponent;
+    row[i].plan = from->plan;
+    row[i].slot = from->slot;
     to->assigns[i] = &row[i];
   }
   return CV_OK;
@@ -219,6 +227,35 @@ static enum cv_err take_arrives(const Crowdveil__Crowd__Envelope *in, struct cv_
   return CV_OK;
 }
 
+static enum cv_err take_share(const Crowdveil__Crowd__Share *from, struct cv_arena *arena,
+                              const struct cv_token_share **ret) {
+  struct cv_token_share *to = cv_codec_room(arena, 1, sizeof(*to));
+  if (to == NULL) {
+    return CV_ERR_LIMIT;
+  }
+  if (from->leader.len < 1 || from->leader.len > CV_SPLIT_LEADER_MOST) {
+    return CV_ERR_FORMAT;
+  }
+  *to =
+      (struct cv_token_share){.leader_bytes = from->leader.len, .leader = from->leader.data, .counter = from->counter};
+  CV_TRY(cv_codec_take_bytes(&from->nonce, to->nonce, sizeof(to->nonce)));
+  CV_TRY(cv_codec_take_bytes(&from->session, to->session, sizeof(to->session)));
+  CV_TRY(cv_codec_take_bytes(&from->sealed, to->sealed, sizeof(to->sealed)));
+  *ret = to;
+  return CV_OK;
+}
+
+static enum cv_err take_token(const Crowdveil__Crowd__Token *from, struct cv_arena *arena, struct cv_token *to) {
+  bool is_split = from->share != NULL;
+  /* Values or a share: a token with both would tell the score that the share hides. */
+  if (from->n_values > CV_VALUES_MAX || (from->n_values == 0) != is_split) {
+    return CV_ERR_FORMAT;
+  }
+  *to = (struct cv_token){.values = from->n_values, .value = from->values};
+  CV_TRY(cv_codec_take_bytes(&from->ticket, to->ticket, CV_TICKET_BYTES));
+  return is_split ? take_share(from->share, arena, &to->share) : CV_OK;
+}
+
 static enum cv_err take_tokens(const Crowdveil__Crowd__Envelope *in, struct cv_arena *arena,
                                struct cv_crowd_frame *ret) {
   ret->token = cv_codec_room(arena, in->n_tokens, sizeof(*ret->token));
@@ -227,14 +264,7 @@ static enum cv_err take_tokens(const Crowdveil__Crowd__Envelope *in, struct cv_a
   }
   ret->tokens = in->n_tokens;
   for (size_t i = 0; i < in->n_tokens; i++) {
-    const Crowdveil__Crowd__Token *from = in->tokens[i];
-    if (from->ticket.len != CV_TICKET_BYTES || from->n_values < 1 || from->n_values > CV_VALUES_MAX) {
-      return CV_ERR_FORMAT;
-    }
-    struct cv_token *to = &ret->token[i];
-    memcpy(to->ticket, from->ticket.data, CV_TICKET_BYTES);
-    to->values = from->n_values;
-    to->value = from->values;
+    CV_TRY(take_token(in->tokens[i], arena, &ret->token[i]));
   }
   return CV_OK;
 }
@@ -281,21 +311,7 @@ static enum cv_err take_campaigns(const Crowdveil__Crowd__Envelope *in, struct c
   }
   ret->campaigns = in->n_campaigns;
   for (size_t i = 0; i < in->n_campaigns; i++) {
-    const Crowdveil__Crowd__Campaign *from = in->campaigns[i];
-    struct cv_terms *to = &ret->campaign[i];
-    if (from->arms > CV_ARMS_MAX) {
-      return CV_ERR_FORMAT;
-    }
-    *to = (struct cv_terms){.id = from->id,
-                            .epsilon_micro = from->epsilon_micro,
-                            .tokens_per_worker = from->tokens_per_worker,
-                            .arms = from->arms,
-                            .pairs = from->pairs != 0,
-                            .lease_ms = from->lease_ms};
-    CV_TRY(cv_codec_take_text(from->name, to->name, sizeof(to->name)));
-    CV_TRY(cv_codec_take_text(from->requester, to->requester, sizeof(to->requester)));
-    CV_TRY(cv_codec_take_choice(from->privatizer, &to->privatizer));
-    CV_TRY(cv_codec_take_choice(from->mechanism, &to->mechanism));
+    CV_TRY(cv_codec_take_terms(in->campaigns[i], &ret->campaign[i]));
   }
   return CV_OK;
 }
@@ -326,6 +342,8 @@ static enum cv_err take_assign(const Crowdveil__Crowd__Assign *from, struct cv_a
   to->round = from->round;
   to->switched = from->switched;
   to->opponent = from->opponent;
+  to->plan = from->plan;
+  to->slot = from->slot;
   return CV_OK;
 }
 
@@ -433,8 +451,9 @@ enum {
   SLICE_SMALL = 16,
   SLICE_DECLINES = 256,
   SLICE_TOKENS = 2000,
-  TOKEN_BYTES = 64,         /* most bytes of a token without its values */
+  TOKEN_BYTES = 64,         /* most bytes of a token without its values and its share */
   VALUE_BYTES = 10,         /* most bytes of a value */
+  SHARE_BYTES = 128,        /* most bytes of a share without the leader's */
   SLICE_BYTES = 160 * 1024, /* most bytes of tokens per envelope */
 };
 
@@ -448,7 +467,7 @@ static enum cv_err encode(const void *frame, struct cv_arena *scratch, struct cv
 
 static void goodbye(const char *why, const char *program, void *ret_frame) {
   *(struct cv_crowd_frame *)ret_frame = (struct cv_crowd_frame){
-      .hello = {.present = true, .version = CV_WIRE_VERSION, .program = program}, .goodbye = why};
+      .hello = {.present = program != NULL, .version = CV_WIRE_VERSION, .program = program}, .goodbye = why};
 }
 
 /* The number of tokens that fit into one envelope. */
@@ -456,22 +475,14 @@ static size_t fitting(const struct cv_token *token, size_t tokens) {
   size_t n = 0;
   for (size_t bytes = 0; n < tokens && n < SLICE_TOKENS; n++) {
     bytes += TOKEN_BYTES + VALUE_BYTES * token[n].values;
-    /* At least one token fits: its values are bounded by CV_VALUES_MAX. */
+    bytes += token[n].share == NULL ? 0 : SHARE_BYTES + token[n].share->leader_bytes;
+    /* At least one token fits: values and share are bounded. */
     if (bytes > SLICE_BYTES) {
       break;
     }
   }
   return n;
 }
-
-/* Moves up to `most` elements of one of a frame's arrays. */
-#define MOVE(rest, part, array, count, most)                                           \
-  do {                                                                                 \
-    (part)->array = (rest)->array;                                                     \
-    (part)->count = (rest)->count < (most) ? (rest)->count : (most);                   \
-    (rest)->count -= (part)->count;                                                    \
-    (rest)->array = (part)->count > 0 ? (rest)->array + (part)->count : (rest)->array; \
-  } while (0)
 
 static size_t left_in(const struct cv_crowd_frame *frame) {
   return frame->arrives + frame->tokens + frame->declines + frame->campaigns + frame->assigns + frame->acks +
@@ -483,15 +494,15 @@ static bool cut(void *from, void *to) {
   *part = (struct cv_crowd_frame){.hello = rest->hello};
   rest->hello.present = false;
   /* Terms go before everything else: an assignment must not overtake those of its campaign. */
-  MOVE(rest, part, campaign, campaigns, SLICE_SMALL);
+  CV_CODEC_MOVE(rest, part, campaign, campaigns, SLICE_SMALL);
   if (rest->campaigns == 0) {
-    MOVE(rest, part, decline, declines, SLICE_DECLINES);
-    MOVE(rest, part, arrive, arrives, 1);
-    MOVE(rest, part, token, tokens, fitting(rest->token, rest->tokens));
-    MOVE(rest, part, ack, acks, SLICE);
-    MOVE(rest, part, assign, assigns, SLICE);
-    MOVE(rest, part, backoff, backoffs, SLICE_SMALL);
-    MOVE(rest, part, done, dones, SLICE);
+    CV_CODEC_MOVE(rest, part, decline, declines, SLICE_DECLINES);
+    CV_CODEC_MOVE(rest, part, arrive, arrives, 1);
+    CV_CODEC_MOVE(rest, part, token, tokens, fitting(rest->token, rest->tokens));
+    CV_CODEC_MOVE(rest, part, ack, acks, SLICE);
+    CV_CODEC_MOVE(rest, part, assign, assigns, SLICE);
+    CV_CODEC_MOVE(rest, part, backoff, backoffs, SLICE_SMALL);
+    CV_CODEC_MOVE(rest, part, done, dones, SLICE);
   }
   if (left_in(rest) > 0) {
     return true;

@@ -3,6 +3,8 @@
 #ifndef CV_CODEC_CROWD_H
 #define CV_CODEC_CROWD_H
 
+#include "common/base/split.h"
+#include "common/base/terms.h"
 #include "proto/codec/frame.h"
 
 enum { CV_TICKET_BYTES = 48 };
@@ -19,10 +21,21 @@ struct cv_arrive {
   uint32_t credit;
 };
 
+/* A token of a campaign with two brokers: the leader's share in the clear, the helper's sealed for the co-broker. */
+struct cv_token_share {
+  uint8_t nonce[CV_SPLIT_NONCE_BYTES];
+  size_t leader_bytes; /* 1 .. CV_SPLIT_LEADER_MOST */
+  const uint8_t *leader;
+  uint8_t session[CV_SPLIT_SESSION_BYTES];
+  uint64_t counter;
+  uint8_t sealed[CV_SPLIT_SEALED_BYTES];
+};
+
 struct cv_token {
   uint8_t ticket[CV_TICKET_BYTES];
-  size_t values; /* 1 .. CV_VALUES_MAX */
+  size_t values; /* 1 .. CV_VALUES_MAX; 0 with a share */
   const int64_t *value;
+  const struct cv_token_share *share; /* NULL: one broker */
 };
 
 /* Declines a whole campaign, or the one assignment with the ticket. */
@@ -36,19 +49,6 @@ struct cv_decline {
   const uint32_t *arm;
   bool has_ticket;
   uint8_t ticket[CV_TICKET_BYTES];
-};
-
-/* The terms of a campaign, for a worker. */
-struct cv_terms {
-  uint64_t id;
-  char name[CV_NAME_BYTES];
-  char requester[CV_NAME_BYTES]; /* the name in the requester's certificate */
-  struct cv_choice privatizer, mechanism;
-  uint64_t epsilon_micro;
-  uint32_t tokens_per_worker;
-  uint32_t arms;
-  bool pairs;        /* each assignment names an opponent */
-  uint32_t lease_ms; /* time to answer an assignment; 0: not told */
 };
 
 struct cv_assign {
@@ -65,6 +65,9 @@ struct cv_assign {
   /* How many rounds ago another arm was asked for, 1 = in the round before; 0: in none of CV_MEMORY_MAX rounds. */
   uint32_t switched;
   uint32_t opponent; /* 1 + the arm that the one asked is compared with; 0: none */
+  /* Of a campaign with two brokers, else 0: what the worker binds its shares to. */
+  uint64_t plan;
+  uint32_t slot; /* the token's number among this worker's, from 0 */
 };
 
 struct cv_crowd_ack {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shared by the three codecs. A decoded frame is plain C structs in an arena, which the caller resets when done; an
+ * Shared by all codecs. A decoded frame is plain C structs in an arena, which the caller resets when done; an
  * encoded frame is the envelope's bytes, without the 4-byte length, which common/net adds. Only the codecs use protobuf
  * structs.
  *
- * Decoding is bounded: CV_FRAME_BYTES of input (in the schemas rank and order as many as cv_codec_frame_most() says,
- * for messages with an element an arm), sixteen times as much memory (at least CV_ARENA_BYTES), field ranges as
+ * Decoding is bounded: CV_FRAME_BYTES of input (in the schemas rank, order and share as many as cv_codec_frame_most()
+ * says, for messages with an element an arm), sixteen times as much memory (at least CV_ARENA_BYTES), field ranges as
  * documented at the structs.
  * Errors: CV_ERR_FORMAT (not an envelope, a field out of its range, or an envelope without a known message),
  * CV_ERR_LIMIT (the frame is too long or the arena is exhausted).

@@ -83,6 +83,8 @@ static enum cv_err put_progress(const struct cv_progress *from, struct cv_arena 
   ret->thirdparty_connected = from->thirdparty_connected;
   ret->paid_micro = from->paid_micro;
   ret->budget_micro = from->budget_micro;
+  ret->waits_for_cobroker = from->waits_for_cobroker;
+  ret->cobroker_connected = from->cobroker_connected;
   ret->waits_for = cv_codec_put_text(from->waits_for, CV_NAME_BYTES, scratch);
   return ret->name == NULL || ret->waits_for == NULL ? CV_ERR_LIMIT : put_hindrances(from, scratch, ret);
 }
@@ -391,7 +393,9 @@ static enum cv_err take_progress(const Crowdveil__Order__Progress *in, struct cv
                               .end = (enum cv_end)in->end,
                               .thirdparty_connected = in->thirdparty_connected != 0,
                               .paid_micro = in->paid_micro,
-                              .budget_micro = in->budget_micro};
+                              .budget_micro = in->budget_micro,
+                              .waits_for_cobroker = in->waits_for_cobroker != 0,
+                              .cobroker_connected = in->cobroker_connected != 0};
   CV_TRY(cv_progress_counts_fit(ret) ? CV_OK : CV_ERR_FORMAT);
   CV_TRY(take_hindrances(in, ret));
   CV_TRY(cv_codec_take_text(in->waits_for, ret->waits_for, sizeof(ret->waits_for)));
@@ -655,7 +659,7 @@ static enum cv_err encode(const void *frame, struct cv_arena *scratch, struct cv
 
 static void goodbye(const char *why, const char *program, void *ret_frame) {
   *(struct cv_order_frame *)ret_frame = (struct cv_order_frame){
-      .hello = {.present = true, .version = CV_WIRE_VERSION, .program = program}, .goodbye = why};
+      .hello = {.present = program != NULL, .version = CV_WIRE_VERSION, .program = program}, .goodbye = why};
 }
 
 const struct cv_wire CV_ORDER_WIRE = {.frame_bytes = sizeof(struct cv_order_frame),

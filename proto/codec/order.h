@@ -56,7 +56,8 @@ struct cv_progress {
   bool thirdparty_connected;
   uint64_t paid_micro, budget_micro; /* recruitment only */
   char waits_for[CV_NAME_BYTES]; /* the third-party that opened the campaign, if another one is connected; else empty */
-  uint32_t used_up_arms, used_ups; /* all arms without data; those listed, the first */
+  bool waits_for_cobroker, cobroker_connected; /* two brokers only */
+  uint32_t used_up_arms, used_ups;             /* all arms without data; those listed, the first */
   struct cv_used_up used_up[CV_USED_UP_SHOWN];
   uint32_t declined_all, declineds; /* connections that declined; the reasons listed, the commonest first */
   struct cv_declined declined[CV_DECLINED_SHOWN];

@@ -164,12 +164,7 @@ static enum cv_err put_opened(const struct cv_rank_frame *frame, struct cv_arena
     row[i] = (Crowdveil__Rank__Opened)CROWDVEIL__RANK__OPENED__INIT;
     CV_TRY(put_position(&from->position, scratch, &row[i].position));
     CV_TRY(cv_codec_put_seed(from->seed, scratch, &row[i].seed));
-    /* An empty reason would mean "not refused". */
-    const char *refused = from->refused != NULL && from->refused[0] == '\0' ? "refused" : from->refused;
-    row[i].refused = cv_codec_put_text(refused, CV_WHY_BYTES, scratch);
-    if (row[i].refused == NULL) {
-      return CV_ERR_LIMIT;
-    }
+    CV_TRY(cv_codec_put_refused(from->refused, scratch, &row[i].refused));
     to->opened[i] = &row[i];
   }
   return CV_OK;
@@ -243,11 +238,6 @@ enum cv_err cv_rank_encode(const struct cv_rank_frame *frame, struct cv_arena *s
 }
 
 /* Decoding. */
-
-/* The reason why a campaign ended; END_NONE, "still running", is invalid. */
-static bool is_reason(Crowdveil__Base__End end) {
-  return cv_codec_end_fits(end) && end != CROWDVEIL__BASE__END__END_NONE;
-}
 
 static enum cv_err take_position(const Crowdveil__Rank__Position *in, struct cv_position *ret) {
   if (in == NULL) {
@@ -339,7 +329,7 @@ static enum cv_err take_refused(const Crowdveil__Rank__Envelope *in, struct cv_a
   ret->refused = in->n_refused;
   for (size_t i = 0; i < in->n_refused; i++) {
     const Crowdveil__Rank__PlanRefused *from = in->refused[i];
-    if (!is_reason(from->reason) || !cv_codec_text_fits(from->why, CV_WHY_BYTES)) {
+    if (!cv_codec_is_reason(from->reason) || !cv_codec_text_fits(from->why, CV_WHY_BYTES)) {
       return CV_ERR_FORMAT;
     }
     ret->refuse[i] = (struct cv_rank_refused){.campaign = from->campaign,
@@ -359,7 +349,7 @@ static enum cv_err take_stops(const Crowdveil__Rank__Envelope *in, struct cv_are
   }
   ret->stops = in->n_stops;
   for (size_t i = 0; i < in->n_stops; i++) {
-    if (!is_reason(in->stops[i]->reason)) {
+    if (!cv_codec_is_reason(in->stops[i]->reason)) {
       return CV_ERR_FORMAT;
     }
     ret->stop[i] =
@@ -436,7 +426,7 @@ static enum cv_err take_results(const Crowdveil__Rank__Envelope *in, struct cv_a
   for (size_t i = 0; i < in->n_results; i++) {
     const Crowdveil__Rank__Result *from = in->results[i];
     struct cv_rank_result *to = &ret->result[i];
-    if (!is_reason(from->reason)) {
+    if (!cv_codec_is_reason(from->reason)) {
       return CV_ERR_FORMAT;
     }
     *to = (struct cv_rank_result){.campaign = from->campaign, .reason = (enum cv_end)from->reason};
@@ -488,7 +478,8 @@ static enum cv_err encode(const void *frame, struct cv_arena *scratch, struct cv
 }
 
 static void goodbye(const char *why, const char *program, void *ret_frame) {
-  *(struct cv_rank_frame *)ret_frame = (struct cv_rank_frame){.goodbye = why};
+  *(struct cv_rank_frame *)ret_frame = (struct cv_rank_frame){
+      .hello = {.present = program != NULL, .version = CV_WIRE_VERSION, .program = program}, .goodbye = why};
 }
 
 const struct cv_wire CV_RANK_WIRE = {.frame_bytes = sizeof(struct cv_rank_frame),

@@ -88,14 +88,6 @@ struct cv_rank_frame {
 CV_MUST_USE enum cv_err cv_rank_encode(const struct cv_rank_frame *frame, struct cv_arena *scratch, struct cv_buf *out);
 CV_MUST_USE enum cv_err cv_rank_decode(const void *bytes, size_t n, struct cv_arena *arena, struct cv_rank_frame *ret);
 
-/*
- * The hash chain for resync: hash_0 is zeros, hash_n = digest(hash_(n-1), bytes of record n). The bytes are fixed
- * little-endian layouts (docs/protocol.md); protobuf's encoding is not canonical.
- */
-void cv_chain_release(struct cv_digest *hash, const struct cv_release *release, cv_digest_fn *digest);
-/* CV_ERR_NOMEM, and then the hash is unchanged. */
-CV_MUST_USE enum cv_err cv_chain_plan(struct cv_digest *hash, const struct cv_plan *plan, cv_digest_fn *digest);
-
 /* The schema for a daemon's lanes. */
 extern const struct cv_wire CV_RANK_WIRE;
 

@@ -6,21 +6,26 @@ time is an argument, and the caller sends what `say` adds only after it has stor
 from __future__ import annotations
 
 import heapq
+import re
 from collections import Counter, deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
 from .errors import Error, ProtocolError
 from .model import Choice
 from .privatizer import PICO, Law, law_of
-from .wire import MICRO
+from .sessions import Pair, Session, Sessions
+from .split import Place, measure
+from .wire import GRID, MICRO
 
 CREDIT_MAX = 8192
 NEVER = 1 << 62    # given by a worker that no campaign wants any more
 PROBE_S = 1.0      # between arrivals of one worker, while no known campaign wants any
 LATE_S = 2.0       # for acknowledgements after the end of a campaign
 REST_S = 1.0       # of a worker that declined an assignment
+FINGERPRINT = re.compile("[0-9a-f]{64}")
+NO_SESSION = "no session with the co-broker within the lease"
 
 
 class Decline(Exception):
@@ -37,6 +42,8 @@ class Accept:
     What the owner of the scores permits, whatever the broker asks for. `requesters`, `privatizers` and `mechanisms` are
     names. `epsilon` is the largest of a campaign, `delta` that of its privatizer. `tokens` is the largest number of
     scores of one worker over all campaigns; 0: no limit; None: 1 if a privatizer other than none is accepted, else 0.
+    `pairs` are the pairs of brokers, by the fingerprints of their keys, whose campaigns with two brokers to serve, and
+    then no other campaigns.
     """
     requesters: Collection[str]
     privatizers: Collection[str] = ("none",)
@@ -44,11 +51,16 @@ class Accept:
     epsilon: float = 10.0
     delta: float = 0.0
     tokens: Optional[int] = None
+    pairs: Collection[Pair] = ()
 
     def __post_init__(self) -> None:
         for name in ("requesters", "privatizers", "mechanisms"):
             if isinstance(getattr(self, name), str):
                 raise Error(f"accept: {name} is a text; expected a list of names")
+        for pair in self.pairs:
+            if len(pair) != 2 or pair[0] == pair[1] or not all(map(FINGERPRINT.fullmatch, pair)):
+                raise Error(f"accept: pairs has {pair!r}; expected two fingerprints of different keys, of 64 "
+                            "hexadecimal digits each")
 
     @property
     def limit(self) -> int:
@@ -57,7 +69,7 @@ class Accept:
         return int(any(name != "none" for name in self.privatizers))
 
     def check(self, terms: Any) -> Law:
-        """The law of the privatizer to apply; Error says why these terms (crowd.Campaign) are not accepted."""
+        """The law of the privatizer to apply; Error says why these terms (base.Terms) are not accepted."""
         for what, name, names in (("requester", terms.requester, self.requesters),
                                   ("privatizer", terms.privatizer.name, self.privatizers),
                                   ("mechanism", terms.mechanism.name, self.mechanisms)):
@@ -97,13 +109,31 @@ class Terms:
 
 @dataclass
 class Question:
-    """An assignment that its worker has not answered yet."""
+    """An assignment that its worker has not answered yet; `place` with two brokers."""
     worker: int
     campaign: int
     ticket: bytes
     arms: tuple[int, ...]
     opponent: Optional[int]
     law: Law
+    place: Optional[Place] = None
+
+
+@dataclass
+class Token:
+    """What waits for an acknowledgement, with the fields of its crowd.Token."""
+    worker: int
+    campaign: int
+    fields: dict[str, Any]
+    place: Optional[Place] = None
+
+
+@dataclass
+class Held:
+    """A question that waits for the session of its campaign: before it is asked, or after, with its tokens."""
+    question: Question
+    until: float
+    values: Optional[tuple[int, ...]] = None
 
 
 class Crew:
@@ -123,7 +153,8 @@ class Crew:
         self.resting: list[tuple[float, int]] = []
         self.here = set[int]()  # waiting, resting, about to arrive, or without acknowledgement
         self.questions: dict[bytes, Question] = {}
-        self.pending: dict[bytes, tuple[int, int, tuple[int, ...]]] = {}
+        self.pending: dict[bytes, Token] = {}
+        self.sessions, self.held = Sessions(accept.pairs), list[Held]()
         self.fresh: list[bytes] = []  # tickets of tokens that have not been sent
         self.declines: list[dict[str, Any]] = []
         self.counts, self.notes, self.met = Counts(), list[str](), False
@@ -140,6 +171,7 @@ class Crew:
         self.again.extend(question.worker for question in self.questions.values())
         self.waiting.clear()
         self.questions.clear()
+        self.held.clear()
         self.declines.clear()
         for terms in self.campaigns.values():
             terms.told = False
@@ -153,7 +185,12 @@ class Crew:
     def _is_wanted(self, worker: int) -> bool:
         live = [terms for terms in self.campaigns.values() if terms.law and terms.told and not terms.done]
         wanted = not live or any(terms.given[worker] < terms.message.tokens_per_worker for terms in live)
-        return wanted and self._may_give(worker, 1)
+        return wanted and (self._may_give(worker, 1) or any(
+            self._session(terms).open.get(worker) for terms in live if terms.message.HasField("split")))
+
+    def _session(self, terms: Terms) -> Session:
+        """Of a campaign with two brokers."""
+        return self.sessions.of[terms.message.id]
 
     def _move_on(self, worker: int) -> None:
         if self._is_wanted(worker):
@@ -171,7 +208,7 @@ class Crew:
             self._terms(message)
         for message in envelope.acks:
             self._ack(message)
-        asked = [question for message in envelope.assigns for question in self._assign(message)]
+        asked = [question for message in envelope.assigns for question in self._assign(message, now)]
         for message in envelope.backoffs:
             self._unwanted(message)
         for message in envelope.backoffs:
@@ -193,16 +230,30 @@ class Crew:
                 raise Error("this worker scores single items; the campaign asks for comparisons")
             if not message.tokens_per_worker:
                 raise Error("0 tokens per worker; expected 1 or more")
-            law, self.met = self.accept.check(message), True
+            accepted = self.accept.check(message)
+            self.sessions.check(message, 0 <= accepted.low and accepted.high <= GRID)
+            law, self.met = accepted, True
         except Error as error:
-            self.declines.append({"campaign": message.id, "why": str(error)})
-            self.notes.append(f'declined campaign "{message.name}": {error}')
+            self._refuse(message, str(error))
         given = Counter[int]() if before is None else before.given
         self.campaigns[message.id] = Terms(message, law, done=before is not None and before.done, given=given)
         if before is None:
             self.next = 0  # workers that left may be wanted by the new campaign
 
-    def _assign(self, message: Any) -> list[Question]:
+    def _refuse(self, terms: Any, why: str) -> None:
+        self.declines.append({"campaign": terms.id, "why": why})
+        self.notes.append(f'declined campaign "{terms.name}": {why}')
+
+    def _give_up(self, terms: Terms, why: str) -> None:
+        """Declines a campaign whose terms were accepted before."""
+        terms.law = None
+        self._refuse(terms.message, why)
+        for held in [held for held in self.held if held.question.campaign == terms.message.id]:
+            self.held.remove(held)
+            if self.questions.pop(held.question.ticket, None) is not None:
+                self._move_on(held.question.worker)
+
+    def _assign(self, message: Any, now: float) -> list[Question]:
         terms, worker, arms = self.campaigns.get(message.campaign), message.worker, tuple(message.arms)
         if terms is None or worker not in self.waiting:
             raise ProtocolError(f"an assignment of campaign {message.campaign} for worker {worker}, without terms or "
@@ -220,7 +271,14 @@ class Crew:
             raise ProtocolError("the broker assigned an unacknowledged ticket again")
         if len(self.pending) + len(self.questions) >= 2 * self.credit:
             raise ProtocolError(f"the broker made more than {2 * self.credit} assignments at once")
-        if not self._may_give(worker, len(arms)):
+        session, place = None, None
+        if terms.message.HasField("split"):
+            session, place = self._session(terms), Place(message.plan, arms[0], message.place, worker, message.slot)
+            if len(arms) > 1:
+                raise ProtocolError(f"an assignment of {len(arms)} arms; expected one: the campaign has two brokers")
+            session.check_slot(worker, message.slot)
+        is_free = session is not None and session.is_open(worker, message.slot)
+        if not is_free and not self._may_give(worker, len(arms)):
             self.given[worker] = NEVER
             self.declines.append({"ticket": message.ticket,
                                   "why": "the assignment asks for more scores than the worker's own limit leaves"})
@@ -228,18 +286,39 @@ class Crew:
             return []
         opponent = getattr(message, "opponent", 0) - 1
         question = Question(worker, message.campaign, message.ticket, arms, opponent if opponent >= 0 else None,
-                            terms.law)
+                            terms.law, place)
         self.questions[message.ticket] = question
-        return [question]
+        if session is None or session.sealer is not None:
+            return [question]
+        self.held.append(Held(question, now + terms.message.lease_ms * .00075))
+        return []
 
-    def answer(self, question: Question, scores: Sequence[int]) -> None:
+    def answer(self, question: Question, scores: Sequence[int], now: float = 0.0) -> None:
         """The scores of a question's arms, in grid units: privatized once, counted, and sent until acknowledged."""
-        if self.questions.pop(question.ticket, None) is None:
+        if question.ticket not in self.questions:
             return  # the connection on which it was asked has ended
-        values = tuple(question.law.apply(arm, score) for arm, score in zip(question.arms, scores))
-        self.pending[question.ticket] = question.worker, question.campaign, values
-        self.campaigns[question.campaign].given[question.worker] += 1
-        self.given[question.worker] += len(values)
+        self._give(question, tuple(question.law.apply(arm, score) for arm, score in zip(question.arms, scores)), now)
+
+    def _give(self, question: Question, values: tuple[int, ...], now: float) -> None:
+        terms, fields, counts = self.campaigns[question.campaign], dict[str, Any](values=values), len(values)
+        if question.place is not None:
+            session = self._session(terms)
+            try:
+                measure(terms.message.split.score_bits, values[0])
+            except Error as error:
+                del self.questions[question.ticket]
+                self._give_up(terms, str(error))
+                self._move_on(question.worker)
+                return
+            if session.sealer is None:
+                self.held.append(Held(question, now + terms.message.lease_ms * .00075, values))
+                return
+            fields = {"share": session.sealer.share(values[0], question.place)}
+            counts = int(session.use(question.place))
+        del self.questions[question.ticket]
+        self.pending[question.ticket] = Token(question.worker, question.campaign, fields, question.place)
+        terms.given[question.worker] += 1
+        self.given[question.worker] += counts
         self.unstored.add(question.worker)
         self.fresh.append(question.ticket)
 
@@ -251,9 +330,10 @@ class Crew:
     def _ack(self, message: Any) -> None:
         if message.ticket not in self.pending:
             return  # acknowledged before, on an earlier connection
-        worker, campaign, _ = self.pending.pop(message.ticket)
-        given = self.campaigns[campaign].given
-        verdict = message.verdict
+        token = self.pending.pop(message.ticket)
+        worker, given, verdict = token.worker, self.campaigns[token.campaign].given, message.verdict
+        if token.place is not None and verdict != 3:
+            self.sessions.of[token.campaign].settle(token.place)
         if verdict == 1:
             self.counts.accepted += 1
         elif verdict == 2:
@@ -322,14 +402,20 @@ class Crew:
         if not self.late or now < self.late:
             return
         self.late = 0.0
-        for ticket, (worker, campaign, _) in list(self.pending.items()):
-            if self.campaigns[campaign].done:
+        for ticket, token in list(self.pending.items()):
+            if self.campaigns[token.campaign].done:
                 del self.pending[ticket]
                 self.counts.expired += 1
-                self._move_on(worker)
+                self._move_on(token.worker)
+
+    def _drop_held(self, now: float) -> None:
+        for held in [held for held in self.held if now >= held.until]:
+            self.held.remove(held)
+            self.decline(held.question, NO_SESSION, False, now)
 
     def say(self, envelope: Any, now: float) -> None:
         """Adds what is due."""
+        self._drop_held(now)
         for values in self.declines:
             decline = envelope.declines.add()
             for name, value in values.items():
@@ -339,15 +425,69 @@ class Crew:
         self._drop_late(now)
         for ticket in self.fresh:
             if ticket in self.pending:
-                envelope.tokens.add(ticket=ticket, values=self.pending[ticket][2])
+                envelope.tokens.add(ticket=ticket, **self.pending[ticket].fields)
         self.fresh.clear()
         arriving = self._arrivals(now)
         if arriving:
             envelope.arrives.add(workers=arriving, credit=self.credit)
             self.waiting.update(arriving)
 
+    # --- the co-broker
+
+    def join_cobroker(self, key: str, export: Callable[[bytes], bytes]) -> None:
+        """`key`: its fingerprint; `export`: the session key of a context, from the connection."""
+        self.sessions.join(key, export)
+        try:
+            self.sessions.check_pair()
+        except Error as error:
+            for terms in self.campaigns.values():
+                if terms.law and terms.message.HasField("split"):
+                    self._give_up(terms, str(error))
+
+    def leave_cobroker(self) -> None:
+        self.sessions.leave()
+
+    def hear_cobroker(self, envelope: Any, now: float) -> list[Question]:
+        """Takes one share.Envelope; returns what there is to answer now."""
+        asked: list[Question] = []
+        for told in envelope.sessions:
+            session, terms = self.sessions.asked(told.terms.id), self.campaigns[told.terms.id]
+            try:
+                session.begin(told, (self.sessions.broker, self.sessions.cobroker), self.sessions.export)
+            except Error as error:
+                self._give_up(terms, str(error))
+                continue
+            asked += self._resume(told.terms.id, now)
+        for turned in envelope.turned:
+            session, terms = self.sessions.asked(turned.campaign), self.campaigns[turned.campaign]
+            session.due = now + turned.again_ms / 1000
+            if not turned.again_ms and terms.law and not terms.done:
+                self._give_up(terms, f"the co-broker gives no session: {turned.why or 'no reason given'}")
+        return asked
+
+    def _resume(self, campaign: int, now: float) -> list[Question]:
+        """What waited for the session: answers leave, questions are asked."""
+        mine = [held for held in self.held if held.question.campaign == campaign]
+        self.held = [held for held in self.held if held.question.campaign != campaign]
+        mine = [held for held in mine if held.question.ticket in self.questions]
+        for held in mine:
+            if held.values is not None:
+                self._give(held.question, held.values, now)
+        return [held.question for held in mine if held.values is None]
+
+    def say_cobroker(self, envelope: Any, now: float) -> None:
+        """Asks for the sessions that are due."""
+        for number, terms in self.campaigns.items():
+            live = terms.law is not None and terms.told and not terms.done and terms.message.HasField("split")
+            if live and self.sessions.enter(number, now):
+                envelope.enters.add(campaign=number)
+
+    # --- the end
+
     def is_done(self, now: float) -> bool:
         """Whether the campaign has ended, or every worker has given what it may."""
+        if self.declines:
+            return False
         ended = self.met and all(terms.done for terms in self.campaigns.values() if terms.law)
         if ended and (not self.pending or now >= self.late):
             return True  # LATE_S after the end the rest has expired

@@ -86,7 +86,8 @@ class Spec:
     """
     What a campaign asks for. Policy, mechanism and privatizer: a `Choice`, a name, or (name, {parameter: value}).
     `epsilon` is the limit of each arm, `tokens` the limit of the campaign; `deadline_ms` and `idle_ms` 0: the broker's.
-    With `names` the third-party learns the items' names. Recruitment: `costs_micro`, `workers`, `budget_micro`.
+    With `names` the third-party learns the items' names. Recruitment: `costs_micro`, `workers`, `budget_micro`. With
+    `brokers` 2 each score goes to two brokers in two shares, of `score_bits` 1 (scores are 0 or 1) or 15.
     """
     name: str
     arms: int
@@ -105,10 +106,15 @@ class Spec:
     workers: Sequence[int] = ()
     budget_micro: int = 0
     pairs: bool = False
+    brokers: int = 0
+    score_bits: int = 0
 
     def __post_init__(self) -> None:
         for name in ("policy", "mechanism", "privatizer"):
             object.__setattr__(self, name, _choice(getattr(self, name)))
+        if self.brokers and not self.score_bits:
+            bits = self.pairs or self.privatizer.name == "randomized-response"
+            object.__setattr__(self, "score_bits", 1 if bits else 15)
 
     @classmethod
     def of(cls, message: Any) -> Spec:
@@ -126,8 +132,9 @@ class Spec:
             message.edges.extend(arm for edge in self.edges for arm in edge)
             for name in ("policy", "mechanism", "privatizer"):
                 getattr(self, name).into(getattr(message, name))
-            if self.pairs:
-                message.pairs = True
+            for name in ("pairs", "brokers", "score_bits"):
+                if getattr(self, name):
+                    setattr(message, name, getattr(self, name))
         except (TypeError, ValueError, OverflowError, AttributeError) as error:
             raise Error(f"the campaign cannot be sent: {error}") from None
         return message
@@ -240,6 +247,8 @@ class Progress:
     paid_micro: int = 0
     budget_micro: int = 0
     waits_for: str = ""
+    waits_for_cobroker: bool = False
+    cobroker_connected: bool = False
 
     @classmethod
     def of(cls, message: Any) -> Progress:

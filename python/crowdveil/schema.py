@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The messages of the four .proto files. The build compiles them into `schema.bin`; in a source tree without one, protoc
+The messages of the five .proto files. The build compiles them into `schema.bin`; in a source tree without one, protoc
 does it at the first use. They have a pool of descriptors of their own, so that no other program's `base.proto` collides
 with this one.
 """
@@ -15,13 +15,13 @@ from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
 
 from .errors import Error
 
-NAMES = ("base", "crowd", "rank", "order")
+NAMES = ("base", "crowd", "rank", "order", "share")
 HERE = Path(__file__).resolve().parent
 PROTO = HERE.parents[1] / "proto"  # in a source tree
 
 
 def compiled(proto: Path) -> bytes:
-    """The four files of a folder as one FileDescriptorSet, made by protoc."""
+    """The five files of a folder as one FileDescriptorSet, made by protoc."""
     with tempfile.TemporaryDirectory(prefix="crowdveil-") as folder:
         out = Path(folder) / "schema.bin"
         try:
@@ -76,5 +76,5 @@ def _schemas() -> dict[str, Schema]:
 
 
 def schema(name: str) -> Schema:
-    """The messages of `base`, `crowd`, `rank` or `order`."""
+    """The messages of `base`, `crowd`, `rank`, `order` or `share`."""
     return _schemas()[name]

@@ -10,6 +10,7 @@ import sqlite3
 import ssl
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional, Union
 
@@ -17,6 +18,7 @@ from .crew import Accept, Counts, Crew, Decline, Question, UsedUp
 from .errors import Error, Lost, ProtocolError
 from .loop import on_signals
 from .schema import schema
+from .split import KeyLog, check_ready, fingerprint
 from .store import open_database, transaction
 from .wire import Splitter, Tls, check_hello, check_peer, decode, frame, grid, hello, host_and_port, lost, opened
 
@@ -27,22 +29,49 @@ DIAL_S = .1, 5.0  # the first and the longest pause between connections
 GIVEN = "CREATE TABLE given (worker INTEGER PRIMARY KEY, scores INTEGER NOT NULL);"
 
 
+@dataclass(frozen=True)
+class Link:
+    """A connection that is made again when it ends: to whom, and what of the crew it concerns."""
+    schema: str
+    role: str
+    address: str
+    names: Optional[frozenset[str]]
+    tls: Callable[[], ssl.SSLContext]
+    join: Callable[[Any], None]
+    leave: Callable[[], None]
+    hear: Callable[[Any, float], list[Question]]
+    say: Callable[[Any], None]
+    is_over: Callable[[], bool]
+
+    @property
+    def title(self) -> str:
+        return {"cobroker": "co-broker"}.get(self.role, self.role)
+
+
 class Gateway:
     """
     Answers for the workers of `workers`, which its certificate must cover. `answer(worker, arm)` is a score from 0 to
     1, or None (or raises Decline) to decline; it may be a coroutine, of which as many run as `concurrency` permits. A
     score later than the broker's lease (5 s by default) may find its place given away. With `pairs` it is called as
     `answer(worker, arm, opponent)` in campaigns of comparisons. `state` is the file that records how much each worker
-    has given; a limit of tokens needs it.
+    has given; a limit of tokens needs it. `cobroker` is the address of the second broker of campaigns with two brokers;
+    it needs `accept.pairs`, and the package cryptography.
     """
 
     def __init__(self, address: str, tls: Tls, workers: Sequence[int], answer: Callable[..., Score], campaign: str,
                  accept: Accept, state: Union[str, Path, None] = None, broker_name: Optional[str] = None,
-                 concurrency: int = 64, pairs: bool = False) -> None:
+                 concurrency: int = 64, pairs: bool = False, cobroker: Optional[str] = None) -> None:
+        if bool(accept.pairs) != bool(cobroker):
+            raise Error("only one of cobroker and accept.pairs is set; expected both for campaigns with two brokers, "
+                        "else none")
+        if cobroker:
+            check_ready()
         if accept.limit and state is None:
             raise Error("accept: a limit of tokens; expected also a state file, in which given tokens are recorded")
-        self.target, self.tls, self.answer = host_and_port(address), opened(tls), answer
-        self.address = address
+        for each in filter(None, (address, cobroker)):
+            host_and_port(each)
+        self.tls, self.answer = opened(tls), answer
+        self.address, self.cobroker, self.tls_files = address, cobroker, tls
         self.broker_names = None if broker_name is None else frozenset([broker_name])
         self.db = None if state is None else open_database(state, GIVEN, 1)
         given = dict(self.db.execute("SELECT worker, scores FROM given").fetchall()) if self.db else {}
@@ -68,53 +97,89 @@ class Gateway:
         """As `run`, in a program that has an event loop."""
         self._over, self._wake = asyncio.Event(), asyncio.Event()
         on_signals(self.stop)
-        work = asyncio.ensure_future(self._work(until_done))
+        work = asyncio.ensure_future(self._work(self._to_broker(until_done)))
+        second = [] if self.cobroker is None else [asyncio.ensure_future(self._work(self._to_cobroker(self.cobroker)))]
         over = asyncio.ensure_future(self._over.wait())
+        ends: list[asyncio.Future[Any]] = [work, over, *second]
         try:
-            await asyncio.wait([work, over], return_when=asyncio.FIRST_COMPLETED)
-            if work.done():
-                work.result()
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            for end in ends:
+                if end.done():
+                    end.result()
         finally:
-            for task in (work, over, *self._tasks):
-                task.cancel()
-            await asyncio.gather(work, over, *self._tasks, return_exceptions=True)
+            for end in (*ends, *self._tasks):
+                end.cancel()
+            await asyncio.gather(*ends, *self._tasks, return_exceptions=True)
             if self.db is not None:
                 self.db.close()
         if self.failed is not None:
             raise self.failed
         return self.crew.counts
 
-    async def _work(self, until_done: bool) -> None:
+    def _to_broker(self, until_done: bool) -> Link:
+        def join(sock: Any) -> None:
+            if self.cobroker is not None:
+                self.crew.sessions.broker = fingerprint(sock.getpeercert(True))
+            self.crew.join()
+        return Link("crowd", "broker", self.address, self.broker_names, lambda: self.tls, join, self.crew.leave,
+                    self.crew.hear, self._say, lambda: until_done and self.crew.is_done(time.monotonic()))
+
+    def _to_cobroker(self, address: str) -> Link:
+        keys: list[KeyLog] = []
+
+        def forget() -> None:
+            while keys:
+                keys.pop().close()
+
+        def tls() -> ssl.SSLContext:
+            forget()
+            made = opened(self.tls_files)
+            keys.append(KeyLog(made))
+            return made
+
+        def join(sock: Any) -> None:
+            self.crew.join_cobroker(fingerprint(sock.getpeercert(True)),
+                                    lambda context: keys[-1].export(sock, context))
+
+        def leave() -> None:
+            self.crew.leave_cobroker()
+            forget()
+        return Link("share", "cobroker", address, None, tls, join, leave, self.crew.hear_cobroker,
+                    lambda envelope: self.crew.say_cobroker(envelope, time.monotonic()), lambda: False)
+
+    async def _work(self, link: Link) -> None:
+        """Connects until the work is done."""
         pause, said = DIAL_S[0], ""
         while True:
             try:
-                reader, writer = await asyncio.open_connection(*self.target, ssl=self.tls)
+                reader, writer = await asyncio.open_connection(*host_and_port(link.address), ssl=link.tls())
                 try:
-                    check_peer(writer.get_extra_info("ssl_object"), "broker", self.broker_names)
-                    log.info("connected to %s", self.address)
+                    sock = writer.get_extra_info("ssl_object")
+                    check_peer(sock, link.role, link.names)
+                    log.info("connected to %s", link.address)
                     pause, said = DIAL_S[0], ""
-                    if await self._talk(reader, writer, until_done):
+                    link.join(sock)
+                    if await self._talk(link, reader, writer):
                         return
                 finally:
                     writer.close()
-                    self.crew.leave()
+                    link.leave()
             except (OSError, ssl.SSLError, ProtocolError) as error:
-                text = str(error if isinstance(error, Error) else lost(self.address, error))
+                text = str(error if isinstance(error, Error) else lost(link.address, error))
                 if text != said:
                     log.warning("%s", text)
                 said = text
             await asyncio.sleep(pause * random.uniform(.5, 1))
             pause = min(2 * pause, DIAL_S[1])
 
-    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, until_done: bool) -> bool:
+    async def _talk(self, link: Link, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """One connection; True once the work is done."""
         splitter, greeted = Splitter(), False
-        writer.write(frame(hello("crowd").SerializeToString()))
-        self.crew.join()
-        self._speak(writer)
+        writer.write(frame(hello(link.schema).SerializeToString()))
+        self._speak(link, writer)
         reading: Optional[asyncio.Future[bytes]] = None
         try:
-            while not (until_done and self.crew.is_done(time.monotonic())):
+            while not link.is_over():
                 reading = reading or asyncio.ensure_future(reader.read(65536))
                 woken = asyncio.ensure_future(self._wake.wait())
                 events: list[asyncio.Future[Any]] = [reading, woken]
@@ -124,39 +189,42 @@ class Gateway:
                 if reading.done():
                     data, reading = reading.result(), None
                     if not data:
-                        raise Lost(f"{self.address}: the broker closed the connection")
+                        raise Lost(f"{link.address}: the {link.title} closed the connection")
                     for payload in splitter.feed(data):
-                        self._hear(payload, greeted)
+                        self._hear(link, payload, greeted)
                         greeted = True
-                self._speak(writer)
+                self._speak(link, writer)
                 await writer.drain()
         finally:
             if reading is not None:
                 reading.cancel()
         return True
 
-    def _hear(self, payload: bytes, greeted: bool) -> None:
-        envelope = decode("crowd", payload)
+    def _hear(self, link: Link, payload: bytes, greeted: bool) -> None:
+        envelope = decode(link.schema, payload)
         check_hello(envelope, greeted)
         if envelope.HasField("goodbye"):
-            raise Lost(f"{self.address}: the broker says goodbye: {envelope.goodbye.why}")
-        for question in self.crew.hear(envelope, time.monotonic()):
+            raise Lost(f"{link.address}: the {link.title} says goodbye: {envelope.goodbye.why}")
+        for question in link.hear(envelope, time.monotonic()):
             self._ask(question)
 
-    def _speak(self, writer: asyncio.StreamWriter) -> None:
-        """Stores what the workers have given, then sends it."""
-        envelope = schema("crowd").Envelope()
+    def _speak(self, link: Link, writer: asyncio.StreamWriter) -> None:
+        envelope = schema(link.schema).Envelope()
+        link.say(envelope)
+        for note in self.crew.notes:
+            log.warning("%s", note)
+        self.crew.notes.clear()
+        if envelope.ListFields():
+            writer.write(frame(envelope.SerializeToString()))
+
+    def _say(self, envelope: Any) -> None:
+        """Stores what the workers have given; then it may be sent."""
         self.crew.say(envelope, time.monotonic())
         if self.crew.unstored and self.db is not None:
             with transaction(self.db):
                 self.db.executemany("INSERT OR REPLACE INTO given VALUES (?, ?)",
                                     [(worker, self.crew.given[worker]) for worker in self.crew.unstored])
         self.crew.unstored.clear()
-        for note in self.crew.notes:
-            log.warning("%s", note)
-        self.crew.notes.clear()
-        if envelope.ListFields():
-            writer.write(frame(envelope.SerializeToString()))
 
     # --- answers
 
@@ -193,13 +261,14 @@ class Gateway:
         if any(score is None for score in scores):
             self.crew.decline(question, "no score for this item", False, time.monotonic())
         else:
-            self.crew.answer(question, [grid(score) for score in scores])
+            self.crew.answer(question, [grid(score) for score in scores], time.monotonic())
 
 
 class Worker(Gateway):
     """One worker with its own certificate: `answer(arm)` is its score, and in comparisons `answer(arm, opponent)`."""
 
     def __init__(self, address: str, tls: Tls, worker: int, answer: Callable[..., Score], campaign: str, accept: Accept,
-                 state: Union[str, Path, None] = None, broker_name: Optional[str] = None, pairs: bool = False) -> None:
+                 state: Union[str, Path, None] = None, broker_name: Optional[str] = None, pairs: bool = False,
+                 cobroker: Optional[str] = None) -> None:
         super().__init__(address, tls, [worker], lambda _, *arms: answer(*arms), campaign, accept, state, broker_name,
-                         concurrency=1, pairs=pairs)
+                         concurrency=1, pairs=pairs, cobroker=cobroker)

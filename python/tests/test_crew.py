@@ -12,7 +12,7 @@ ANY = Accept(["alice"], ["none", "laplace"], ["hybrid"], 5, tokens=0)
 
 
 def terms(campaign=1, tokens=1, privatizer=Choice("none"), **changes):
-    message = schema("crowd").Campaign(**{"id": campaign, "name": "test", "epsilon_micro": MICRO,
+    message = schema("base").Terms(**{"id": campaign, "name": "test", "epsilon_micro": MICRO,
                                           "tokens_per_worker": tokens, "arms": 2, "requester": "alice", **changes})
     message.mechanism.name = "hybrid"
     privatizer.into(message.privatizer)
@@ -69,7 +69,7 @@ def test_a_worker_never_gives_more_than_terms_and_owner_permit(events, limit):
         elif crew.pending:
             ticket = sorted(crew.pending)[0]
             if ticket in sent:
-                counted[ticket] = crew.pending[ticket][0], verdict
+                counted[ticket] = crew.pending[ticket].worker, verdict
                 crew.hear(tell(acks=[schema("crowd").Ack(ticket=ticket, verdict=verdict, why="no")]), step)
         assert all(count <= (limit or 10 ** 9) for count in given.values())
         for each in range(1, 4):

@@ -81,6 +81,16 @@ def test_a_spec_that_cannot_be_sent_is_said_in_one_line():
         assert "\n" not in str(raised.value)
 
 
+def test_a_spec_says_how_many_brokers_and_bits():
+    assert Spec("a", 2).message().SerializeToString() == Spec("a", 2, brokers=0).message().SerializeToString()
+    for changes, bits in (({}, 15), ({"pairs": True}, 1), ({"privatizer": ("randomized-response", {"epsilon": 1})}, 1),
+                          ({"score_bits": 1}, 1)):
+        spec = Spec("a", 2, brokers=2, **changes)
+        message = spec.message()
+        assert (message.brokers, message.score_bits) == (2, bits)
+        assert Spec.of(message) == spec
+
+
 def test_what_is_no_score_address_or_file_is_said_in_one_line():
     for wrong in ("", "host", ":1", "host:70000", "host:x"):
         with pytest.raises(Error, match="expected HOST:PORT"):

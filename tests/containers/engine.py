@@ -20,9 +20,9 @@ from base import Unavailable  # noqa: E402
 CACHE = base.CACHE / "containers"
 RUN = Path("/run/crowdveil-containers")
 BASE = "docker.io/library/debian:bookworm-slim"
-TARGETS = {"thirdparty": "crowdveil-thirdparty", "broker": "crowdveil-broker", "worker": "crowdveil-worker",
-           "crowdveil": "crowdveil", "lab": "crowdveil-lab"}
-FILES = ("rank", "recruit", "local-privacy", "own-data")
+TARGETS = {"thirdparty": "crowdveil-thirdparty", "broker": "crowdveil-broker", "cobroker": "crowdveil-cobroker",
+           "worker": "crowdveil-worker", "crowdveil": "crowdveil", "lab": "crowdveil-lab"}
+FILES = ("rank", "recruit", "local-privacy", "two-brokers", "own-data")
 USER = 10001
 
 # Limits that a container can give to others even if it may not raise its own.

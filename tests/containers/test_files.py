@@ -13,7 +13,7 @@ import engine
 SERVICE = {"image", "build", "command", "networks", "depends_on", "volumes", "healthcheck", "read_only", "cap_drop",
            "security_opt", "restart", "tmpfs"}
 HEALTHCHECK = {"test", "interval", "timeout", "retries", "start_period"}
-DAEMONS = {"thirdparty", "broker"}
+DAEMONS = {"thirdparty", "broker", "cobroker"}
 
 
 def load(name):
@@ -88,7 +88,11 @@ def plain(document, name):
     for service in services.values():
         service["volumes"] = [volume for volume in service["volumes"] if "worker-" not in volume and
                               "FOLDER" not in volume]
-        service["depends_on"] = {key: how for key, how in service.get("depends_on", {}).items() if key not in workers}
+        service["depends_on"] = {key: how for key, how in service.get("depends_on", {}).items()
+                                 if key not in (*workers, "cobroker")}
+    services.pop("cobroker", None)
+    certificates = services["certificates"]
+    certificates["volumes"] = [volume for volume in certificates["volumes"] if "cobroker" not in volume]
     return services
 
 
@@ -110,7 +114,7 @@ def test_each_party_is_confined_and_has_its_own_certificate(name):
         assert (f"{name}-ca:/certificates/ca" in of["volumes"]) == (service == "certificates"), service
     workers = [service for service in services if service.startswith("worker-")]
     assert len(workers) >= 3
-    assert set(services["requester"]["depends_on"]) == {"thirdparty", "broker", *workers}
+    assert set(services["requester"]["depends_on"]) == {*(DAEMONS & set(services)), *workers}
     for service in services:
-        assert ("ranking" in services[service]["networks"]) == (service in DAEMONS), service
+        assert ("ranking" in services[service]["networks"]) == (service in ("broker", "thirdparty")), service
         assert ("crowd" in services[service]["networks"]) == (service != "thirdparty"), service

@@ -9,8 +9,9 @@ import pytest
 import engine
 
 MB = 10**6
-LIMITS = {"thirdparty": 120, "broker": 120, "worker": 120, "crowdveil": 120, "lab": 180}
-PROGRAMS = {"thirdparty": "crowdveil-thirdparty", "broker": "crowdveil-broker", "worker": "crowdveil-worker",
+LIMITS = {"thirdparty": 120, "broker": 120, "cobroker": 120, "worker": 120, "crowdveil": 120, "lab": 180}
+PROGRAMS = {"thirdparty": "crowdveil-thirdparty", "broker": "crowdveil-broker", "cobroker": "crowdveil-cobroker",
+            "worker": "crowdveil-worker",
             "crowdveil": "crowdveil", "lab": "crowdveil-lab"}
 LIST = "dpkg-query -W -f '${Package}\\n'"
 

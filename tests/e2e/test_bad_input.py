@@ -138,7 +138,7 @@ def test_a_bad_data_file(tmp_path, case):
      r"--worker-processes 4 of 4 workers leaves no worker for a gateway; expected fewer"),
     (["up", "campaign.yaml", "--workers", "1", "--worker-processes", "2"],
      r"--worker-processes 2 of 1 worker leaves no worker for a gateway; expected fewer"),
-    (["up", "campaign.yaml", "--wrokers", "3"], r"unknown option .*--wrokers.*--workers"),
+    (["up", "campaign.yaml", "--wrkers", "3"], r"unknown option .*--wrkers.*--workers"),
     (["up", "campaign.yaml", "--seed"], r"--seed.*no value"), (["upp"], r"upp"), ([], r"expected|crowdveil")])
 def test_bad_usage_of_the_launcher(tmp_path, args, pattern):
     if missing_programs("crowdveil"):
@@ -155,7 +155,7 @@ def test_bad_usage_of_the_launcher(tmp_path, args, pattern):
     (["status", "x"], 'crowdveil status: unexpected argument "x"; usage: crowdveil status [OPTION]...'),
     (["pki", "mke"], 'crowdveil pki: unknown action "mke"; did you mean "make"?'),
     (["pki", "destroy", "--dir", "ca"],
-     'crowdveil pki: unknown action "destroy"; expected one of ca, issue, make, renew, list or revoke'),
+     'crowdveil pki: unknown action "destroy"; expected one of ca, issue, make, renew, list, revoke or fingerprint'),
 ])
 def test_wrong_arguments_are_reported_before_missing_options(tmp_path, args, line):
     assert_one_line(run("crowdveil", *args, cwd=tmp_path), 2, f"^{re.escape(line)}$")

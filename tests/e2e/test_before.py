@@ -241,6 +241,19 @@ def parts_of(messages, where=""):
     return parts
 
 
+# Messages that have another name now, which is not on the wire.
+RENAMED = {"crowdveil.crowd.Campaign": "crowdveil.base.Terms"}
+
+
+def renamed(parts):
+    """The same parts under today's names."""
+    def today(text):
+        for old, new in RENAMED.items():
+            text = re.sub(rf"{re.escape(old)}(?=\.|$)", new, text) if isinstance(text, str) else text
+        return text
+    return {today(name): tuple(today(value) for value in part) for name, part in parts.items()}
+
+
 def wire(before):
     from google.protobuf.descriptor_pb2 import FileDescriptorSet
     parts = {}
@@ -255,6 +268,6 @@ def test_every_message_is_still_read(before, today):
     """On the wire each field of an earlier version has its number, its kind and its label still; there may be more."""
     if not any(before.glob("wire.binpb*")):
         pytest.skip("a folder from before the wire schemas were kept; its wire is another version")
-    then, now = wire(before), wire(today)
+    then, now = renamed(wire(before)), wire(today)
     changed = {name: (part, now.get(name)) for name, part in then.items() if now.get(name) != part}
     assert len(then) > 200 and not changed

@@ -24,6 +24,17 @@ WRONG = {
                                          "campaign.yaml:4: mechanism kary: k is 4; expected an odd number"),
     "an unknown privatizer": (FILE.replace("epsilon: 0.5", "epsilon: 0.5, privatizer: {name: coin}"),
                               'campaign.yaml:4: unknown privatizer "coin"; expected'),
+    "two brokers without noise": (FILE.replace("segments, epsilon: 0.5", "none, brokers: 2"),
+                                  "campaign.yaml:4:1: mechanism none with two brokers; expected one whose noise"),
+    "two brokers and tokens beyond a score": (
+        FILE.replace("epsilon: 0.5", "epsilon: 0.5, brokers: 2, privatizer: {name: laplace, epsilon: 1}"),
+        "campaign.yaml:4:1: privatizer laplace with two brokers; expected one whose tokens lie from 0 to 1"),
+    "two brokers and gold": (FILE.replace("epsilon: 0.5", "epsilon: 0.5, brokers: 2") +
+                             "gold: {tolerance: 0.1, items: {item 1: 0.9}}\n",
+                             "campaign.yaml:5:1: gold items in a campaign with two brokers, of which none sees an "
+                             "answer; expected a campaign without it, or no gold items"),
+    "bits for one broker": (FILE.replace("epsilon: 0.5", "epsilon: 0.5, score_bits: 1"),
+                            "campaign.yaml:4:46: privacy.score_bits with one broker; expected privacy.brokers: 2"),
     "a wrong parameter of a policy": (FILE.replace("alpha: 0.1", "alpha: -1"),
                                       "campaign.yaml:3:29: alpha is -1; expected a number of at least 0"),
     "a missing data file": (FILE.replace("{ladder: {count: 4, mean: 0.9, distance: 0.2}}",
@@ -50,6 +61,16 @@ def test_a_wrong_campaign_is_one_line_before_anything_starts(written, what, comm
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.count("\n") == 1 and expected in done.stderr
     assert [path.name for path in folder.iterdir()] == ["campaign.yaml"]
+
+
+@pytest.mark.parametrize("bits", [1, 15])
+def test_a_campaign_with_two_brokers_is_described(written, bits):
+    text = FILE.replace("epsilon: 0.5", "epsilon: 0.5, brokers: 2").replace(
+        "distance: 0.2", f"distance: 0.2, rewards: {'bernoulli' if bits == 1 else 'beta'}")
+    done = crowdveil("check", "campaign.yaml", cwd=written(text))
+    assert done.returncode == 0 and done.stderr == ""
+    assert f"epsilon 0.5 a score, two brokers with shares of {bits} bit" in done.stdout
+    assert "only a broker that is configured with cobroker runs it\n" in done.stdout
 
 
 def test_a_valid_campaign_is_described(written):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from client.requester import end_name, spec
+from client.requester import classes, end_name, spec
 from harness.daemon import wait_until
 from harness.people import given_means
 
@@ -22,9 +22,9 @@ ACCEPT = {"mechanisms": "none"}
 class World:
     """A campaign of three items, and a gateway whose scores come from a program."""
 
-    def __init__(self, deployment, broker=None, **changes):
+    def __init__(self, deployment, broker=None, cobroker=None, **changes):
         self.deployment, self.folder = deployment, deployment.folder
-        deployment.up(broker={"limits": {"trusted_thirdparty": True}, **(broker or {})})
+        deployment.up(broker={"limits": {"trusted_thirdparty": True}, **(broker or {})}, cobroker=cobroker)
         items = ", ".join(f"{{name: '{name}'}}" for name in NAMES)
         self.file = self.folder / "campaign.yaml"
         self.file.write_text(f"campaign: test\nitems: {{list: [{items}]}}\npolicy: {{name: ppar, alpha: 0.3}}\n"
@@ -98,6 +98,16 @@ with open({str(seen)!r}, "w") as seen:
     assert len({line["worker"] for line in lines}) >= finished.progress.tokens, "each worker was asked once"
     assert [line["id"] for line in lines] == list(range(1, len(lines) + 1))
     wait_until(lambda: not parent_of(script), "the program ends with its worker")
+
+
+def test_a_programs_scores_go_to_two_brokers_in_shares(deployment):
+    world = World(deployment, cobroker={}, two=True, mechanism="segments", trusted=False, epsilon=10, policy="ppar-kl",
+                  policy_params={"alpha": .3, "delta": .1})
+    worker = world.start(world.script(GOOD), exec_ahead=8, accept={"mechanisms": "segments"})
+    with deployment.requester() as requester:
+        finished = requester.watch(world.campaign)
+    assert end_name(finished.progress.end) == "complete" and worker.wait() == 0
+    assert classes(finished) == ({1: [0], 2: [1], 3: [2]}, [])
 
 
 def test_a_shell_script_and_its_arguments(deployment):

@@ -38,6 +38,32 @@ def test_what_happens_to_the_score_is_said(deployment):
     assert "<script" not in page, "no script is needed"
 
 
+TWO = {"cobroker": {"limits": {"release_tokens": 1}}, "two": True, "trusted": False, "mechanism": "hybrid",
+       "epsilon": 1}
+
+
+def test_with_two_brokers_neither_reads_the_score(deployment):
+    world = World(deployment, **TWO, accept={"mechanisms": "hybrid"})
+    person = world.person()
+    page = person.look()
+    assert ("Your score goes to this site, which can read it, and in two parts to two brokers, of which neither can "
+            "read it; they add it to the scores of others, and only sums with noise (hybrid, epsilon 1) leave the "
+            "brokers.") in page
+    status, after = person.send(page, score=7)
+    assert status == 200 and notice(after) == f"Thank you. Your score for {item(page)} was counted.", after
+
+
+def test_scores_of_one_bit_are_asked_for_as_bits(deployment):
+    world = World(deployment, **{**TWO, "score_bits": 1}, accept={"mechanisms": "hybrid"})
+    person = world.person()
+    page = person.look()
+    assert "a whole number from 0 (worst) to 1 (best)" in page
+    status, said = person.send(page, score=2)
+    assert status == 400 and "expected a whole number from 0 to 1 as score" in said
+    status, after = person.send(page, score=1)
+    assert status == 200 and "was counted" in notice(after)
+
+
 def test_names_of_items_are_text(deployment):
     world = World(deployment, people=3)
     seen = set()

@@ -39,7 +39,7 @@ def test_the_demo_tells_its_options_and_builds_nothing(tmp_path):
     copy = tmp_path / "deploy/demo"
     copy.parent.mkdir()
     shutil.copy(ROOT / "deploy/demo", copy)
-    done = subprocess.run([copy, "--help"], cwd=tmp_path, capture_output=True, text=True, timeout=10)
+    done = subprocess.run([copy, "--help"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and done.stderr == ""
     assert done.stdout.startswith("Usage: deploy/demo") and "--campaign FILE" in done.stdout
     up = crowdveil("up", "--help").stdout

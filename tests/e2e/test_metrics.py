@@ -24,7 +24,7 @@ policy: {name: ppar, alpha: 0.2}
 privacy: {epsilon: 1}
 limits: {tokens: 1000000}
 """
-PROGRAMS = {"broker": "broker", "thirdparty": "third-party", "worker": "worker"}
+PROGRAMS = {"broker": "broker", "cobroker": "co-broker", "thirdparty": "third-party", "worker": "worker"}
 OTHERS = {"up", "job", "instance"}  # of Prometheus itself
 
 
@@ -36,16 +36,16 @@ def exposed(folder, program):
 
 @pytest.fixture
 def running(deployment, tmp_path):
-    """Three daemons while a campaign runs; yields the requester, too."""
+    """All daemons while a campaign with two brokers runs; yields the requester, too."""
     file = tmp_path / "campaign.yaml"
-    file.write_text(CAMPAIGN)
-    deployment.up(broker={"limits": {"submits": 1000, "campaigns": 1000}})
+    file.write_text(CAMPAIGN.replace("epsilon: 1", "epsilon: 1, brokers: 2"))
+    deployment.up(broker={"limits": {"submits": 1000, "campaigns": 1000}}, cobroker={})
     worker = deployment.start_worker("gateway/1-500", file,
                                      {"admin": str(tmp_path / "worker.sock"), "exit_when_done": False})
     worker.wait_for("connected as")
     with deployment.requester() as requester:
         rules = {"alpha": .001, "tokens_per_round": 100}
-        requester.submit(spec(2, epsilon=1, tokens=1000000, policy_params=rules))
+        requester.submit(spec(2, two=True, epsilon=1, tokens=1000000, policy_params=rules))
         wait_until(lambda: metrics(tmp_path / "worker.sock")["crowdveil_worker_tokens_accepted_total"] > 0, "tokens")
         yield deployment, requester
 

@@ -70,7 +70,7 @@ def test_a_broker_of_another_name_gets_no_token(deployment, tmp_path):
         alice.submit(fashion())
         worker = deployment.start_worker("gateway/1-20000", path)
         worker.wait_for("certificate is of broker/evil, expected the name main")
-        deployment.broker.wait_for("it expects a party with another name, broker/evil")
+        deployment.broker.wait_for("it expects a party with another name or key, broker/evil")
         assert alice.status().campaigns[0].tokens == 0
     done = crowdveil("status", *as_requester(deployment))
     assert done.returncode == 1 and "certificate is of broker/evil, expected the name main" in done.stderr
@@ -81,7 +81,7 @@ def test_a_broker_that_is_not_served_gets_no_ranking(deployment):
     deployment.start_thirdparty({"brokers": "main"})
     deployment.start_broker({"tls": deployment.pki.issue("broker/evil").config()})
     deployment.thirdparty.wait_for("certificate is of broker/evil, expected the name main")
-    deployment.broker.wait_for("it expects a party with another name, broker/evil")
+    deployment.broker.wait_for("it expects a party with another name or key, broker/evil")
 
 
 def evil(deployment):
@@ -100,7 +100,7 @@ def test_a_campaign_stays_with_the_third_party_that_opened_it(deployment, tmp_pa
     assert deployment.thirdparty.stop() == 0
     deployment.start_thirdparty({"listen": address, **evil(deployment)})
     deployment.broker.wait_for("certificate is of thirdparty/evil, expected the name ranker")
-    deployment.thirdparty.wait_for("it expects a party with another name, thirdparty/evil")
+    deployment.thirdparty.wait_for("it expects a party with another name or key, thirdparty/evil")
     # another one that the configuration names, too: a running campaign does not use it
     assert deployment.broker.stop() == 0
     deployment.start_broker({**broker, "thirdparty_name": "evil"})

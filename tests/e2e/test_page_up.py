@@ -92,6 +92,28 @@ def test_the_boundary_has_a_column_of_each_party(start):
     assert b"<tbody>" in page.ask("/table?id=1")[2]
 
 
+def test_with_two_brokers_there_is_a_column_of_the_cobroker(start):
+    """The same kinds and counts as the broker's; no share, half, noise, key or session of either."""
+    _, page = start("two-brokers.yaml")
+    wait_until(page.campaigns, "a campaign")
+    asked = []
+
+    def in_an_epoch():
+        asked.append(page.json("/api/boundary?id=1&arm=3"))
+        return all(asked[-1][party]["sealed"] for party in ("broker", "cobroker"))
+    wait_until(in_an_epoch, "an open epoch of the arm at both")
+    seen = asked[-1]
+    assert set(seen) == {"arm", "worker", "broker", "cobroker", "cobroker_health", "thirdparty"}
+    assert seen["worker"] is None and seen["cobroker_health"] == "ok" and page.campaign()["brokers"] == 2
+    for party in ("broker", "cobroker"):
+        column = seen[party]
+        assert set(column) == {"tokens", "places_open", "epoch_tokens", "sealed", "holds", "releases", "spent"}
+        assert column["sealed"] == ["share of the sum", "noise"]
+        assert column["holds"] == [["shares summed", column["tokens"]], ["share of the sum", "sealed"],
+                                   ["noise", "sealed"]]
+        assert column["places_open"] + column["epoch_tokens"] == 6000
+
+
 def test_only_the_unsafe_option_shows_a_score_and_a_token(start, tmp_path):
     daemon, page = start("randomized-response.yaml", "--unsafe-show-worker")
     daemon.wait_for("UNSAFE: the page shows the score and the token of one worker")

@@ -11,7 +11,7 @@ from client.requester import end_name
 from harness.campaign import Run
 from harness.commands import crowdveil
 from harness.made import FILES, Made
-from harness.pki import der, served
+from harness.pki import Files, der, fingerprint, served
 
 @pytest.fixture
 def made(deployment, tmp_path):
@@ -72,7 +72,8 @@ def test_a_renewal_that_was_interrupted_is_repaired(deployment, made):
     deployment.broker.wait_for("keeping the old certificates: .*the key does not belong to")
     assert served(deployment.broker.address, alice, "broker") == old
     said = made.made()
-    assert said.pop("broker/main") == "renewed" and all(text.startswith("there already") for text in said.values())
+    assert said.pop("broker/main").startswith("renewed with a new key")
+    assert all(text.startswith("there already") for text in said.values())
     since = deployment.broker.mark()
     deployment.broker.signal(signal.SIGHUP)
     deployment.broker.wait_for("certificates reloaded", after=since)
@@ -129,3 +130,47 @@ def test_how_many_parties(tmp_path):
     done = crowdveil("pki", "make", "--dir", tmp_path / "ca", *words[:256])
     assert done.returncode == 0 and len(done.stdout.splitlines()) == 256
     assert crowdveil("pki", "make", "--dir", tmp_path / "ca2").returncode == 2
+
+
+def test_a_fingerprint_stays_until_a_new_key_is_asked_for(tmp_path):
+    words = ["pki", "make", "--dir", tmp_path / "ca", f"cobroker/second@localhost={tmp_path}/co"]
+    cert = tmp_path / "co/cert.pem"
+
+    def key():
+        return fingerprint(Files("", cert, ""))
+    assert crowdveil(*words).returncode == 0
+    first = crowdveil("pki", "fingerprint", cert).stdout.strip()
+    assert first == key()
+    kept = crowdveil(*words, "--renew")
+    assert kept.returncode == 0 and kept.stderr == "" and key() == first
+    done = crowdveil(*words, "--renew", "--new-key")
+    second = key()
+    assert second != first and done.returncode == 0
+    ends = "its open campaigns with two brokers end; .*\n"
+    says = f"cobroker/second: renewed with a new key, fingerprint {second}: {ends}"
+    assert re.fullmatch(says, done.stdout) and done.stderr == "", done.stdout
+    one = ["pki", "renew", "--dir", tmp_path / "ca", "--out", tmp_path / "co", "cobroker/second"]
+    assert crowdveil(*one).stderr == "" and key() == second
+    done = crowdveil(*one, "--new-key")
+    says = f"crowdveil pki: cobroker/second has a new key, fingerprint {key()}: {ends}"
+    assert re.fullmatch(says, done.stderr) and done.returncode == 0, done.stderr
+
+
+def test_a_co_broker_needs_a_host(tmp_path):
+    done = crowdveil("pki", "make", "--dir", tmp_path / "ca", f"cobroker/second={tmp_path}/co")
+    assert done.returncode == 2 and not (tmp_path / "co").exists()
+    assert "cobroker/second: no host; expected each host name or IP address that others dial" in done.stderr
+
+
+@pytest.mark.parametrize("words, status, says", [
+    (["fingerprint"], 2, 'missing arguments of "fingerprint"; usage: crowdveil pki fingerprint CERT.PEM'),
+    (["fingerprint", "--dir", "ca", "x.pem"], 2, "fingerprint does not take --dir"),
+    (["fingerprint", "/nowhere.pem"], 1, "/nowhere.pem: No such file; expected a certificate"),
+    (["fingerprint", "/etc/passwd"], 1, "/etc/passwd: not a certificate in PEM form"),
+    (["list"], 2, r"missing option --dir \(folder of the CA\); usage: crowdveil pki list"),
+    (["issue", "--dir", "ca", "--new-key", "worker/1"], 2, "issue does not take --new-key"),
+])
+def test_wrong_words_of_fingerprints(words, status, says):
+    done = crowdveil("pki", *words)
+    assert done.returncode == status and done.stdout == ""
+    assert re.fullmatch(f"crowdveil pki: {says}.*\n", done.stderr), done.stderr

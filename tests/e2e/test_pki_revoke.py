@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.admin import metric, metrics
+from client.requester import end_name
+from harness.admin import get, metric, metrics
 from harness.campaign import GATEWAYS, Run
 from harness.commands import as_requester, crowdveil
 from harness.daemon import wait_until, write_config
@@ -79,10 +80,64 @@ def test_a_revoked_gateway_is_disconnected_and_the_others_go_on(deployment, made
     run.when(20000)
     assert connected(deployment, 'connections{role="gateway"}') == 1 and connections_of(stays) == before != set()
     # with another certificate it is welcome
-    assert made.made("--renew", words=[f"{GATEWAYS[0]}={made.of[GATEWAYS[0]]}"]) == {GATEWAYS[0]: "renewed"}
+    said = made.made("--renew", words=[f"{GATEWAYS[0]}={made.of[GATEWAYS[0]]}"])
+    assert said == {GATEWAYS[0]: "renewed with a new key"}
     reload(gone)
     wait_until(lambda: connected(deployment, 'connections{role="gateway"}') == 2, "it comes back")
     run.check(undisturbed)
+
+
+def with_cobroker(made):
+    made.parties = {**made.parties, "cobroker/second@localhost,127.0.0.1": "cobroker"}
+    made.of["cobroker/second"] = made.folder / "cobroker"
+    made.made()
+
+
+def test_a_revoked_gateway_has_no_session_with_the_co_broker(deployment, made, worker_program):
+    """A session outlives its connection, but not its certificate; here only the co-broker knows of the revocation."""
+    def at_cobroker(what):
+        return metric(deployment.folder, "cobroker", f"crowdveil_cobroker_{what}")
+
+    with_cobroker(made)
+    run = Run(deployment, cobroker={})
+    gone, stays = run.start_workers(exit_when_done=False)
+    run.when(1000)
+    assert at_cobroker("sessions") == 2
+    gone.kill()
+    wait_until(lambda: at_cobroker("crowd") == 1, "one is gone")
+    assert at_cobroker("sessions") == 2
+    revoke(made, GATEWAYS[0])
+    reload(deployment.cobroker, "1 session ended: the certificate is revoked")
+    assert at_cobroker("sessions") == 1
+    run.when(run.when(0).tokens + 500)  # the other one goes on
+    revoke(made, GATEWAYS[1])
+    since = stays.mark()
+    reload(deployment.cobroker, "1 session ended: the certificate is revoked")
+    assert at_cobroker("sessions") == 0
+    stays.wait_for("our certificate is revoked", after=since)
+
+
+@pytest.mark.parametrize("party", ["broker/main", "cobroker/second"])
+def test_a_new_key_ends_campaigns_with_two_brokers(deployment, made, party, worker_program):
+    with_cobroker(made)
+    run = Run(deployment, cobroker={})
+    worker = run.start_worker(GATEWAYS[0], exit_when_done=False)
+    run.when(1000)
+    role, other = ("broker", "cobroker") if party == "broker/main" else ("cobroker", "broker")
+    daemon, word = getattr(deployment, role), f"{party}@localhost,127.0.0.1={made.of[party]}"
+    made.made("--renew", words=[word])
+    reload(daemon)
+    run.when(run.when(0).tokens + 500)  # the same key: nothing happens
+    made.made("--renew", "--new-key", words=[word])
+    reload(daemon, f"our key is a new one, {deployment.key_of(party)}: open campaigns")
+    with deployment.requester() as requester:
+        assert end_name(requester.watch(run.campaign).progress.end) == "frozen"
+    # The others refuse it by the old fingerprint, until their settings have the new one.
+    called = {"broker": "broker", "cobroker": "co-broker"}[role]
+    worker.wait_for(f"the {called} closes the connection: the {called} has a new key")
+    wait_until(lambda: get(deployment.folder / "broker.sock", "/health")[0] == 503, "they are disconnected")
+    run.kill_and_restart(other)
+    wait_until(lambda: get(deployment.folder / "broker.sock", "/health")[0] == 200, "they know each other again")
 
 
 def test_broker_and_thirdparty_leave_each_other(deployment, made):
@@ -97,7 +152,7 @@ def test_broker_and_thirdparty_leave_each_other(deployment, made):
         daemons[judge].wait_for("certificate is revoked", after=since)
         wait_until(lambda: connected(deployment, "thirdparty_connected") == 0, "they are not")
         word = f"{revoked}@localhost,127.0.0.1={made.of[revoked]}"
-        assert made.made("--renew", words=[word]) == {revoked: "renewed"}
+        assert made.made("--renew", words=[word])[revoked].startswith("renewed with a new key")
         reload(daemons[revoked])
     wait_until(lambda: connected(deployment, "thirdparty_connected") == 1, "they are connected again")
 

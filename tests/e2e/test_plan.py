@@ -152,6 +152,14 @@ def test_people_take_time_and_may_come_too_late(tmp_path):
     assert "A guess: nobody knows the qualities" in crowdveil("plan", path).stdout
 
 
+def test_two_brokers_take_longer_for_a_token():
+    one, two = plan(EXAMPLES / "demo.yaml"), plan(EXAMPLES / "two-brokers.yaml")
+    assert two["tokens_per_second"] < one["tokens_per_second"] / 3
+    assert two["seconds"]["median"] > 3 * one["seconds"]["median"]
+    text = crowdveil("plan", EXAMPLES / "two-brokers.yaml").stdout
+    assert "at 100,000 tokens a second" in text and "measured on two cores" in text
+
+
 def test_a_rate_of_one_s_own():
     usual, own = plan(EXAMPLES / "demo.yaml"), plan(EXAMPLES / "demo.yaml", "--rate", "1000")
     assert own["tokens"] == usual["tokens"] and own["tokens_per_second"] == 1000
@@ -240,7 +248,8 @@ NAMES = ["first", "demo", "segments", "kary", "randomized-response", "aae", "bes
 
 
 def test_real_campaigns_end_within_what_was_said():
-    """Two campaigns of each, with seeds of their own: nine in ten lie within the range, so hardly a third outside."""
+    """Two campaigns of each, with seeds of their own: nine in ten lie within the range, so with probability 1 - 2.5e-7
+    at least half."""
     outside, several = [], 0
     for name in NAMES:
         for seed in ("101", "102"):
@@ -251,7 +260,7 @@ def test_real_campaigns_end_within_what_was_said():
             several += told["tokens"]["low"] < told["tokens"]["high"]
             if not told["tokens"]["low"] <= result["tokens"] <= told["tokens"]["high"]:
                 outside.append((name, seed, result["tokens"], told["tokens"]))
-    assert several > len(NAMES) and len(outside) <= 7, outside
+    assert several > len(NAMES) and len(outside) <= len(NAMES), outside
 
 
 def test_campaigns_of_the_laboratory_take_as_much_as_was_said(tmp_path):

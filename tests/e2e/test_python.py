@@ -6,7 +6,8 @@ import sqlite3
 
 import pytest
 
-from crowdveil import Accept, End, Gateway, Requester, Spec, Worker
+from crowdveil import Accept, Counts, End, Gateway, Requester, Spec, Worker
+from harness.admin import metrics
 from harness.campaign import NOISE
 from harness.daemon import PYTHON, ROOT
 
@@ -107,6 +108,57 @@ def test_gateways_and_workers_in_python_answer_the_real_broker(deployment, tmp_p
     assert len(asked) == len(set(asked)) >= result.progress.tokens, "a worker was asked twice"
     with sqlite3.connect(tmp_path / "given.db") as db:
         assert db.execute("SELECT worker, scores FROM given").fetchall() in ([], [(7, 1)])
+
+
+@pytest.mark.parametrize("changes", [{}, {"privatizer": ("randomized-response", {"epsilon": 3})}, {"pairs": True}],
+                         ids=["scores", "randomized", "pairs"])
+def test_gateways_and_workers_in_python_give_shares_to_two_brokers(deployment, tmp_path, changes):
+    deployment.up(cobroker={})
+    accept = Accept(["alice"], ["none", "randomized-response"], epsilon=10, tokens=1,
+                    pairs=[tuple(deployment.pair().split("+"))])
+    both = {"campaign": "test", "accept": accept, "cobroker": deployment.cobroker_address, "pairs": "pairs" in changes}
+
+    def score(arm, opponent=None):
+        return [.1, .9][arm] if opponent is None else float(arm > opponent)
+
+    async def later(arm, opponent=None):
+        return score(arm, opponent)
+    issue = deployment.pki.issue
+    result, counts = ranked(
+        deployment, Spec("test", 2, ("ppar", {"alpha": .5, "tokens_per_round": 60}), epsilon=10, brokers=2, **changes),
+        lambda address: Gateway(address, issue("gateway/100-9000"), range(100, 9001),
+                                lambda worker, *arms: score(*arms), state=tmp_path / "many.db", **both),
+        lambda address: Worker(address, issue("worker/7"), 7, later, state=tmp_path / "one.db", **both))
+    assert result.end == End.COMPLETE and result.classes == {1: [1], 2: [0]}
+    assert sum(count.accepted for count in counts) == result.progress.tokens and not any(c.refused for c in counts)
+    assert counts[1].accepted == 1
+    answers = metrics(deployment.folder / "cobroker.sock")
+    assert answers['crowdveil_cobroker_answers_total{answer="accepted"}'] == result.progress.tokens
+
+
+def test_a_gateway_whose_two_brokers_are_not_a_pair_gives_nothing(deployment, tmp_path, caplog):
+    deployment.up(cobroker={})
+    keys = [deployment.key_of(name) for name in ("broker/main", "cobroker/other")]
+    with deployment.requester_in_python() as requester:
+        spec = Spec("test", 2, ("ppar", {"alpha": .2, "tokens_per_round": 60}), brokers=2)
+        campaign = requester.submit(spec).campaign
+        gateway = Gateway(deployment.broker.address, deployment.pki.issue("gateway/1-10"), range(1, 11),
+                          lambda worker, arm: .5, "test", Accept(["alice"], pairs=[tuple(keys)]),
+                          cobroker=deployment.cobroker_address)
+
+        async def declined():
+            task = asyncio.ensure_future(gateway.serve())
+            while not any("declined" in line for line in caplog.messages):
+                await asyncio.sleep(.01)
+            gateway.stop()
+            return await task
+        counts = asyncio.run(asyncio.wait_for(declined(), 20))
+        requester.cancel(campaign)
+        assert requester.wait(campaign).progress.tokens == 0 and counts == Counts()
+    line, = [line for line in caplog.messages if "declined" in line]
+    key = deployment.key_of("cobroker/second")
+    assert line == (f'declined campaign "test": the co-broker\'s key is {key}; expected the one that accept.pairs has '
+                    "for the broker")
 
 
 def test_a_worker_gives_no_more_than_its_owner_accepts(deployment, tmp_path):

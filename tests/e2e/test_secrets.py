@@ -408,3 +408,139 @@ def test_behind_a_privatizer_no_score_reaches_the_broker(deployment, tmp_path, p
     assert not {name: hits for name, data in places.items() if (hits := secrets.find(data))}
     upstream.close()
     crowd.close()
+
+
+# ---- two brokers: neither has a score, nor a sum of scores
+
+# Of each number of bits: a score of the one item, as it is shared (of 2^14, or a bit), and the bits that it is short
+# of the 20 of the usual grid. A bit is searched for in 20 bits alone: ones, and counts of them, are everywhere. In
+# memory a count in 20 bits looks like the size of a free block of 16 times as many bytes, so there are many tokens.
+SHARED = {15: (10_937, 6), 1: (1, 20)}
+# Tokens with that score, and all tokens (the others are 0), when memories are read; tokens of an epoch.
+GIVEN, OPEN, PHASE = 9413, 12_000, 16_000
+SUMS = (GIVEN, GIVEN + PHASE - OPEN)  # scores in the open epoch; in the whole one
+
+
+def all_shared(bits):
+    """What must not be anywhere: runs of scores and exact sums, in 14 and in 20 bits."""
+    score, short = SHARED[bits]
+    grid = Secrets([[score << short] * 8], [count * score << short for count in SUMS])
+    return [grid] if bits == 1 else [grid, Secrets([[score] * 8], [count * score for count in SUMS], length=6)]
+
+
+class Duo:
+    """A campaign of one item whose scores are all known, with `brokers` brokers and every connection tapped. It stands
+    still in the middle of an epoch, with OPEN tokens, until `go_on`."""
+
+    def __init__(self, deployment, bits, brokers):
+        self.deployment, self.brokers, folder = deployment, brokers, deployment.folder
+        score, short = SHARED[bits]
+        for name, value in (("scores", (score << short) / GRID), ("zeros", 0)):
+            (folder / f"{name}.csv").write_text("\n".join(["item,score", *[f"a,{value!r}"] * 8]) + "\n")
+            (folder / f"{name}.yaml").write_text(
+                f"campaign: canary\nitems: {{source: csv, path: {name}.csv, item: item, score: score, scale: [0, 1],"
+                " replacement: true}\n"
+                f"policy: {{name: ppar, alpha: 0.001, tokens_per_round: {PHASE}}}\nprivacy: {{epsilon: 1}}\n")
+        deployment.start_thirdparty(TALKATIVE)
+        self.relays = {"third-party": Relay(deployment.thirdparty.address)}
+        more = {}
+        if brokers == 2:
+            deployment.start_cobroker({**TALKATIVE, **self.audited("cobroker"), "limits": {"release_tokens": 1}})
+            self.relays |= {"co-broker and broker": Relay(deployment.cobroker.address),
+                            "co-broker and workers": Relay(deployment.cobroker.address)}
+            more = {"cobroker": self.relays["co-broker and broker"].address}
+        deployment.start_broker({**TALKATIVE, "thirdparty": self.relays["third-party"].address, **more,
+                                 **self.audited("broker"), "limits": {"release_tokens": 1}})
+        self.relays["broker and workers"] = Relay(deployment.broker.address)
+        self.requester = deployment.requester()
+        message = spec(1, name="canary", two=brokers == 2, epsilon=1, tokens=2 * PHASE,
+                       policy_params={"alpha": .001, "tokens_per_round": PHASE})
+        message.score_bits = bits if brokers == 2 else 0
+        self.campaign = self.requester.submit(message).campaign
+
+    def audited(self, name):
+        folder = self.deployment.folder / f"{name}-audit"
+        folder.mkdir()
+        return {"audit": str(folder / f"{name}-audit.log")}
+
+    def crowd(self, first, last, scores="scores"):
+        cobroker = {"cobroker": self.relays["co-broker and workers"].address} if self.brokers == 2 else {}
+        return self.deployment.start_worker(
+            f"gateway/{first}-{last}", self.deployment.folder / f"{scores}.yaml",
+            {**TALKATIVE, "broker": self.relays["broker and workers"].address, **cobroker, "exit_when_done": False,
+             "arrival_rate": 0})
+
+    def daemons(self):
+        return [self.deployment.broker] + [self.deployment.cobroker] * (self.brokers == 2)
+
+    def stand(self):
+        """Columns and memories; and a copy of each database, which `places` finds as a file."""
+        self.crowd(1, GIVEN)
+        self.crowd(GIVEN + 1, OPEN, "zeros")
+        self.requester.watch(self.campaign, until=lambda progress: progress.tokens >= OPEN)
+        folder, found = self.deployment.folder, {}
+        for daemon in self.daemons():
+            name = daemon.name
+            found[f"column of the {name}"] = get(folder / f"{name}.sock",
+                                                 f"/api/boundary?id={self.campaign}&arm=0")[1].encode()
+            found[f"memory of the {name}, standing"] = memory_of(daemon.pid)
+            done = crowdveil("backup", folder / f"{name}.yaml", "--to", folder / f"{name}-copy.db")
+            assert done.returncode == 0, done.stderr
+        return found
+
+    def go_on(self):
+        self.crowd(OPEN + 1, 2 * PHASE)
+        finished = self.requester.watch(self.campaign)
+        assert finished.progress.tokens == PHASE, "one item is ranked after one epoch"
+        return {f"memory of the {daemon.name}, at the end": memory_of(daemon.pid) for daemon in self.daemons()}
+
+    def places(self):
+        """Everything that is written or sent, but by the workers themselves. Stops the daemons."""
+        folder, places = self.deployment.folder, {}
+        for daemon in self.daemons():
+            for url in ("/metrics", "/health", "/readyz", "/log-level", "/seal"):
+                answer = get(folder / f"{daemon.name}.sock", url)[1]
+                places[f"admin answer {url} of the {daemon.name}"] = answer.encode()
+        doctor = crowdveil("doctor", *(folder / f"{daemon.name}.yaml" for daemon in self.daemons()), "--json")
+        places["doctor"] = (doctor.stdout + doctor.stderr).encode()
+        ours = lambda path: path.name != "scores.csv" and "gateway" not in str(path)  # noqa: E731
+        places |= {f"{path.name} while running": path.read_bytes() for path in files_of(folder) if ours(path)}
+        self.deployment.stop()
+        places |= {path.name: path.read_bytes() for path in files_of(folder) if ours(path)}
+        return places | {f"traffic of {name}": relay.bytes() for name, relay in self.relays.items()}
+
+    def close(self):
+        for relay in self.relays.values():
+            relay.close()
+        self.requester.close()
+
+
+@needs_others
+@pytest.mark.parametrize("bits", SHARED)
+def test_neither_of_two_brokers_has_a_score_or_a_sum(deployment, bits):
+    duo = Duo(deployment, bits, brokers=2)
+    places = {**duo.stand(), **duo.go_on(), **duo.places()}
+    duo.close()
+    names = {"traffic of co-broker and broker", "traffic of co-broker and workers"}
+    for party in ("broker", "cobroker"):
+        names |= {f"{party}.db", f"{party}.db-wal while running", f"{party}-copy.db", f"{party}-audit.log",
+                  f"memory of the {party}, standing", f"memory of the {party}, at the end"}
+        assert f'["shares summed",{OPEN}]'.encode() in places[f"column of the {party}"]
+    assert names <= set(places), sorted(names - set(places))
+    assert all(len(data) > 1 << 20 for name, data in places.items() if name.startswith("memory"))
+    assert len(places["traffic of co-broker and broker"]) > PHASE * 48, "the shares did not pass there"
+    logs = [data for name, data in places.items() if name.endswith(("-broker.log", "-cobroker.log"))]
+    assert len(logs) >= 2 and all(b'"level":"debug"' in data for data in logs), "not all that can be logged"
+    for secrets in all_shared(bits):
+        assert_nowhere(secrets, places)
+
+
+@needs_others
+@pytest.mark.parametrize("bits", SHARED)
+def test_with_one_broker_the_same_search_finds_the_sum(deployment, bits):
+    """The control: the same scores in a campaign without a second broker, that is, with tokens that are not shares."""
+    duo = Duo(deployment, bits, brokers=1)
+    memory = duo.stand()["memory of the broker, standing"]
+    duo.close()
+    grid, *_ = all_shared(bits)
+    assert grid.find(memory), "the open sum is not found"

@@ -39,7 +39,7 @@ def tie(folder, tokens):
     path = folder / "tie.yaml"
     text = (CAMPAIGNS / "full-ranking.yaml").read_text()
     text = text.replace("Mill, mean: 0.33", "Mill, mean: 0.51")
-    text = text.replace("alpha: 0,", "alpha: 0, boundary: feed,")
+    text = text.replace("alpha: 0,", "alpha: 0, boundary: feed, tails: chernoff,")
     path.write_text(text.replace("tokens: 1000000", f"tokens: {tokens}"))
     return path
 

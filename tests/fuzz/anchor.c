@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An accepted anchor is written back unchanged. */
-#include "broker/anchor.h"
+#include "broker/both/anchor.h"
 
 #include <string.h>
 

@@ -8,10 +8,11 @@
 #include "broker/fetch.h"
 #include "broker/places.h"
 #include "broker/state.h"
+#include "broker/two.h"
 #include "broker/workers.h"
 
-/* No chunk is empty, and each is listed in its place. */
-static uint64_t bits_set(const struct cv_chunks *chunks) {
+/* Each chunk is listed in its place, and none is empty; or (`early`) some are made before they have a bit. */
+static uint64_t bits_set(const struct cv_chunks *chunks, bool early) {
   uint64_t bits = 0;
   for (const struct cv_chunk *chunk = chunks->all; chunk != NULL; chunk = chunk->hh.next) {
     uint64_t word[CV_CHUNK_BYTES / 8], before = bits;
@@ -19,7 +20,7 @@ static uint64_t bits_set(const struct cv_chunks *chunks) {
     for (size_t i = 0; i < CV_COUNT(word); i++) {
       bits += (uint64_t)__builtin_popcountll(word[i]);
     }
-    CV_REQUIRE(bits > before);
+    CV_REQUIRE(early || bits > before);
   }
   for (uint32_t i = 1; i < chunks->count; i++) {
     CV_REQUIRE(chunks->number[i - 1] < chunks->number[i]);
@@ -54,7 +55,21 @@ static void check_epochs(struct cv_broker_campaign *campaign) {
   CV_REQUIRE(campaign->tokens == tokens && campaign->reserved == reserved);
   CV_REQUIRE(tokens <= campaign->spec.tokens && reserved <= campaign->spec.tokens - tokens);
   CV_REQUIRE(campaign->free_places == free_places && campaign->open_arms == open_arms);
-  CV_REQUIRE(bits_set(&campaign->payers) == tokens + cv_broker_gold_answers(&campaign->gold));
+  uint64_t spoiled = campaign->two == NULL ? 0 : campaign->two->spoiled;
+  CV_REQUIRE(bits_set(&campaign->payers, campaign->two != NULL) ==
+             tokens + spoiled + cv_broker_gold_answers(&campaign->gold));
+}
+
+/* Tokens that wait for the co-broker and hold their slot, which is offered to nobody. */
+static uint32_t waiting(const struct cv_broker_campaign *campaign) {
+  uint32_t count = 0, all = 0;
+  const struct cv_docket_token *token = campaign->two == NULL ? NULL : campaign->two->docket.by_payer;
+  for (; token != NULL; token = token->by_payer.next) {
+    count += token->has_slot;
+    all++;
+  }
+  CV_REQUIRE(campaign->two == NULL || all == campaign->two->docket.count);
+  return count;
 }
 
 static void check_campaign(const struct cv_broker *broker, struct cv_broker_campaign *campaign) {
@@ -68,7 +83,8 @@ static void check_campaign(const struct cv_broker *broker, struct cv_broker_camp
     leases += conn->workers == NULL ? 0 : leases_of(&conn->workers->leases, campaign->id, UINT32_MAX);
   }
   check_epochs(campaign);
-  CV_REQUIRE(cv_offers_count(&campaign->offered) == leases);
+  CV_REQUIRE(cv_offers_count(&campaign->offered) == leases + waiting(campaign));
+  CV_REQUIRE(campaign->two == NULL || campaign->two->leased == leases);
 }
 
 /* Ended campaigns have a record; of those that left memory, few are in memory again. */

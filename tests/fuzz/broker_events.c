@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The broker's core under a sequence of events that the input encodes: connections open and close, every message of the
- * three schemas in any order (built from a few bytes each, so that most are meaningful, or raw), time that jumps,
+ * four schemas in any order (built from a few bytes each, so that most are meaningful, or raw), time that jumps,
  * flushes with events in between, crashes before and after a commit, stored rows with a changed byte. After each flush
  * the core's state must be consistent, and its outputs must agree with earlier ones.
  *
  * First byte: the broker's settings. Then one byte for each event, listed below, followed by its arguments.
  */
 #include "broker/mechanism/mechanism.h"
+#include "broker/state.h"
 #include "common/base/grid.h"
-#include "tests/fuzz/broker_world.h"
+#include "tests/fuzz/broker_co.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { EVENTS = 400 };
@@ -21,12 +22,15 @@ static bool is_requester(const struct peer *peer) {
 }
 
 /* The peer that the input names; NULL if it is not connected or not of the requested kind. */
-enum kind { CROWD, REQUESTER, RANK, ANY };
+enum kind { CROWD, REQUESTER, RANK, SHARE, ANY };
 static struct peer *pick(struct world *world, struct cv_reader *in, enum kind kind) {
   unsigned from = cv_read_u8(in);
   for (unsigned i = 0; i < PEERS; i++) {
     struct peer *peer = &world->peer[(from + i) % PEERS];
-    enum kind is = peer->who == THIRDPARTY ? RANK : is_requester(peer) ? REQUESTER : CROWD;
+    enum kind is = peer->who == THIRDPARTY ? RANK
+                   : peer->who == COBROKER ? SHARE
+                   : is_requester(peer)    ? REQUESTER
+                                           : CROWD;
     if (peer->conn != NULL && (kind == ANY || kind == is)) {
       return peer;
     }
@@ -142,6 +146,28 @@ static void on_submit(struct world *world, struct cv_reader *in) {
   }
 }
 
+/* A campaign with two brokers. */
+static void on_submit_two(struct world *world, struct cv_reader *in) {
+  struct peer *peer = pick(world, in, REQUESTER);
+  uint8_t key = cv_read_u8(in), shape = cv_read_u8(in), tokens = cv_read_u8(in);
+  struct cv_order_frame frame = {.kind = CV_ORDER_SUBMIT};
+  frame.as.submit.client_key[0] = key % 4;
+  frame.as.submit.spec = (struct cv_spec){.name = "two",
+                                          .arms = 1 + (shape & 3U),
+                                          .policy = {.name = "ppar"},
+                                          .privatizer = {.name = "none"},
+                                          .epsilon_micro = 100000U * (1 + (shape >> 2 & 3U)),
+                                          .tokens_per_worker = 1 + (shape >> 4 & 3U),
+                                          .tokens = 1 + 2U * tokens,
+                                          .deadline_ms = (shape >> 6) * 5000U,
+                                          .brokers = 2,
+                                          .score_bits = CV_SPLIT_SCORE};
+  (void)snprintf(frame.as.submit.spec.mechanism.name, CV_PARAM_TEXT, "%s", mechanism_name(key >> 4, false));
+  if (peer != NULL) {
+    say_order(world, peer, &frame);
+  }
+}
+
 static void on_request(struct world *world, struct cv_reader *in) {
   static const enum cv_order_kind kinds[] = {CV_ORDER_WATCH,  CV_ORDER_EXPORT,   CV_ORDER_STATUS, CV_ORDER_CANCEL,
                                              CV_ORDER_LEDGER, CV_ORDER_ACCEPTED, CV_ORDER_NONE,   CV_ORDER_PURGE};
@@ -198,7 +224,40 @@ static struct peer *holder_of(struct world *world, uint64_t worker) {
   return NULL;
 }
 
-static void send_token(struct world *world, struct peer *peer, const struct assigned *assigned, uint8_t how) {
+/* In two shares, made once for each assignment. */
+static void send_shares(struct world *world, struct peer *peer, struct assigned *assigned, uint8_t how) {
+  const struct heard *heard = world_heard(world, assigned->campaign);
+  const struct cv_split_token at = {.plan = assigned->plan,
+                                    .arm = assigned->arm,
+                                    .place = assigned->place,
+                                    .worker = assigned->worker,
+                                    .slot = assigned->slot};
+  int64_t value = world_value(assigned->campaign, assigned->arm, assigned->place);
+  if (!assigned->is_split || (how & 7) == 4) { /* 4: another answer to the same ticket */
+    assigned->is_split = co_split(world, &heard->terms, &at, value, assigned->leader, &assigned->share);
+  }
+  if (!assigned->is_split) {
+    return;
+  }
+  uint8_t leader[CV_SPLIT_LEADER_MOST];
+  struct cv_token_share share = assigned->share;
+  memcpy(leader, assigned->leader, sizeof(leader));
+  share.leader = leader;
+  struct cv_token token = {.share = &share};
+  memcpy(token.ticket, assigned->ticket, sizeof(token.ticket));
+  leader[how >> 3 & 7] ^= (how & 7) == 5;
+  share.sealed[how >> 3 & 7] ^= (how & 7) == 6;
+  token.ticket[how % CV_TICKET_BYTES] ^= (how & 7) == 7 ? how : 0;
+  share.leader_bytes -= (how & 0x47) == 0x45;
+  say_crowd(world, peer, &(struct cv_crowd_frame){.tokens = 1, .token = &token});
+}
+
+static void send_token(struct world *world, struct peer *peer, struct assigned *assigned, uint8_t how) {
+  const struct heard *heard = world_heard(world, assigned->campaign);
+  if (heard != NULL && heard->terms.split.score_bits != 0 && (how & 0x78) != 0x78) {
+    send_shares(world, peer, assigned, how);
+    return;
+  }
   int64_t value[2] = {world_value(assigned->campaign, assigned->arm, assigned->place), 0};
   struct cv_token token = {.values = 1, .value = value};
   memcpy(token.ticket, assigned->ticket, sizeof(token.ticket));
@@ -218,7 +277,7 @@ static void on_token(struct world *world, struct cv_reader *in) {
   if (known == 0) {
     return;
   }
-  const struct assigned *assigned = &world->assigned[which % known];
+  struct assigned *assigned = &world->assigned[which % known];
   struct peer *peer = (how & 0x80) != 0 ? pick(world, in, CROWD) : holder_of(world, assigned->worker);
   if (peer != NULL) {
     send_token(world, peer, assigned, how);
@@ -229,7 +288,7 @@ static void on_token(struct world *world, struct cv_reader *in) {
 static void on_tokens(struct world *world, struct cv_reader *in) {
   size_t n = cv_read_u8(in);
   for (size_t i = 0; i < n && i < world->assignments && i < ASSIGNED; i++) {
-    const struct assigned *assigned = &world->assigned[(world->assignments - 1 - i) % ASSIGNED];
+    struct assigned *assigned = &world->assigned[(world->assignments - 1 - i) % ASSIGNED];
     struct peer *peer = holder_of(world, assigned->worker);
     if (peer != NULL) {
       send_token(world, peer, assigned, 0);
@@ -322,6 +381,35 @@ static void on_verdict(struct world *world, struct cv_reader *in) {
   }
 }
 
+/* ---- the co-broker ---- */
+
+static void on_link(struct world *world, struct cv_reader *in) {
+  uint8_t how = cv_read_u8(in);
+  world_join(world, how >= 0xf0 ? PUPPET : COBROKER);
+  for (struct peer *peer = world->peer; peer < world->peer + PEERS; peer++) {
+    if (peer->conn != NULL && peer->conn == world->core->cobroker && peer != world->co.peer) {
+      co_join(world, peer);
+      return;
+    }
+  }
+}
+
+/* The link, or the co-broker's state, is lost. */
+static void on_unlink(struct world *world, struct cv_reader *in) {
+  struct peer *peer = pick(world, in, SHARE);
+  uint8_t how = cv_read_u8(in);
+  if (peer != NULL) {
+    world_leave(world, peer);
+  }
+  if (how >= 0xf0) {
+    co_lose(world);
+  }
+}
+
+static void on_co(struct world *world, struct cv_reader *in) {
+  co_turn(world, cv_read_u8(in));
+}
+
 /* ---- everything else ---- */
 
 /* The next bytes, as if from the network. */
@@ -335,6 +423,7 @@ static void on_raw(struct world *world, struct cv_reader *in) {
     struct cv_crowd_frame crowd;
     struct cv_rank_frame rank;
     struct cv_order_frame order;
+    struct cv_share_frame share;
   } frame;
   if (arena.base == NULL) {
     CV_REQUIRE(cv_arena_init(&arena, CV_ARENA_BYTES) == CV_OK);
@@ -346,6 +435,12 @@ static void on_raw(struct world *world, struct cv_reader *in) {
     say_rank(world, peer, &frame.rank);
   } else if (is_requester(peer) && cv_order_decode(bytes, n, &arena, &frame.order) == CV_OK) {
     say_order(world, peer, &frame.order);
+  } else if (peer->who == COBROKER && cv_share_decode(bytes, n, &arena, &frame.share) == CV_OK) {
+    struct cv_why why = {.text = ""};
+    world->co.lied = true;
+    world_answered(world, peer,
+                   cv_broker_on_share(world->core, peer->conn, &frame.share, world->now_ms, world->wall_ms, &why),
+                   &why);
   } else if (peer->who < REQUESTER_FIRST && cv_crowd_decode(bytes, n, &arena, &frame.crowd) == CV_OK) {
     say_crowd(world, peer, &frame.crowd);
   }
@@ -356,11 +451,13 @@ static void on_time(struct world *world, struct cv_reader *in) {
   world->now_ms += (by & 0x7fU) * 50U;
   world->wall_ms += (by & 0x80) != 0 ? 3000 : (by & 0x7fU) * 50U;
   cv_broker_tick(world->core, world->now_ms, world->wall_ms);
+  cv_cobroker_tick(world->co.core, world->now_ms, world->wall_ms);
 }
 
 static void turn(struct world *world) {
   world_flush(world);
   world_store(world);
+  co_turn(world, 0);
 }
 
 /* The process ends; the batch in flight may have been stored. */
@@ -412,6 +509,18 @@ static bool event(struct world *world, struct cv_reader *in) {
       return damage(world, in);
     case 18:
       cv_broker_drain(world->core);
+      return true;
+    case 19:
+      on_link(world, in);
+      return true;
+    case 20:
+      on_unlink(world, in);
+      return true;
+    case 21:
+      on_submit_two(world, in);
+      return true;
+    case 22:
+      on_co(world, in);
       return true;
     case 31:
       let_arrive(world, in, true);

@@ -7,10 +7,12 @@
 #include "broker/fetch.h"
 #include "broker/state.h"
 #include "common/base/grid.h"
+#include "proto/codec/chain.h"
 #include "tests/fuzz/broker_check.h"
+#include "tests/fuzz/broker_co.h"
 #include "tests/fuzz/fuzz.h"
 
-const struct cv_identity world_identity[IDENTITIES] = {
+const struct cv_identity world_identity[] = {
     {.role = CV_ROLE_GATEWAY, .name = "1-20", .first = 1, .last = 20},
     {.role = CV_ROLE_GATEWAY, .name = "21-40", .first = 21, .last = 40},
     {.role = CV_ROLE_WORKER, .name = "50", .first = 50, .last = 50},
@@ -18,6 +20,8 @@ const struct cv_identity world_identity[IDENTITIES] = {
     {.role = CV_ROLE_REQUESTER, .name = "alice"},
     {.role = CV_ROLE_REQUESTER, .name = "bob"},
     {.role = CV_ROLE_THIRDPARTY, .name = "t"},
+    {.role = CV_ROLE_COBROKER, .name = "c", .key = {{0xc}}},
+    {.role = CV_ROLE_COBROKER, .name = "c", .key = {{0xd}}}, /* has another key than the one that is expected */
 };
 
 /* Replaces the keyed tag: a ticket that was changed is refused. */
@@ -68,14 +72,18 @@ void world_begin(struct world *world, uint8_t settings) {
                  .queue = (settings & 8) != 0 ? 4 : 64},
       .tagger = {.tag = tag},
       .digest = cv_sha256,
+      .duo = {.broker = {{0xb}}, .cobroker = {{0xc}}},
+      .database = {1},
       .noise = &world->noise.rng,
       .journal_bytes = journal_bytes[settings & 3],
       .note = note,
   };
+  co_begin(world);
   CV_REQUIRE(world_restart(world));
 }
 
 void world_end(struct world *world) {
+  co_end(world);
   cv_broker_free(world->core);
   cv_broker_batch_fini(&world->batch);
   disk_fini(&world->disk);
@@ -87,6 +95,7 @@ bool world_restart(struct world *world) {
   cv_broker_free(world->core);
   CV_REQUIRE(cv_broker_new(&world->config, &world->core) == CV_OK);
   memset(world->peer, 0, sizeof(world->peer));
+  co_leave(world);
   world->in_flight = false;
   if (disk_load(&world->disk, world->core, world->now_ms, world->wall_ms) != CV_OK) {
     CV_REQUIRE(world->damaged);
@@ -102,6 +111,7 @@ void world_join(struct world *world, unsigned who) {
     if (peer->conn == NULL) {
       struct cv_broker_conn *conn;
       if (cv_broker_join(world->core, &world_identity[who], peer, &conn, &why) == CV_OK) {
+        CV_REQUIRE(who != PUPPET);
         *peer = (struct peer){.conn = conn, .who = who};
       } else {
         fuzz_line(why.text);
@@ -112,6 +122,9 @@ void world_join(struct world *world, unsigned who) {
 }
 
 void world_leave(struct world *world, struct peer *peer) {
+  if (peer == world->co.peer) {
+    co_leave(world);
+  }
   cv_broker_leave(world->core, peer->conn);
   peer->conn = NULL;
 }
@@ -132,10 +145,13 @@ static void check_assign(struct world *world, struct peer *peer, const struct cv
   CV_REQUIRE(assign->campaign >= 32 || (peer->told >> assign->campaign & 1) != 0);
   CV_REQUIRE(heard == NULL || world->damaged || assign->arm.one < heard->items);
   uint32_t came_for = assign->worker < WORKERS ? peer->came_for[assign->worker] : 0;
-  CV_REQUIRE((came_for & (UINT32_C(1) << 31 | UINT32_C(1) << assign->arm.one % 31)) != 0);
+  bool may_be_gold = heard == NULL || heard->items > heard->arms; /* then no worker chooses its items */
+  CV_REQUIRE(may_be_gold || (came_for & (UINT32_C(1) << 31 | UINT32_C(1) << assign->arm.one % 31)) != 0);
   struct assigned *kept = &world->assigned[world->assignments++ % ASSIGNED];
   *kept = (struct assigned){.campaign = assign->campaign, .place = assign->place, .worker = assign->worker};
   kept->arm = assign->arm.one;
+  kept->plan = assign->plan;
+  kept->slot = assign->slot;
   memcpy(kept->ticket, assign->ticket, sizeof(kept->ticket));
 }
 
@@ -178,6 +194,7 @@ static void hear_crowd(struct world *world, struct peer *peer, const struct cv_c
       const struct cv_terms *terms = &frame->campaign[i];
       bool is_exact = strcmp(terms->mechanism.name, "none") == 0 && strcmp(terms->privatizer.name, "none") == 0;
       heard->items = terms->arms;
+      heard->terms = terms->split.score_bits != 0 ? *terms : (struct cv_terms){.id = 0};
       heard->epsilon_micro = is_exact ? CV_UNPROTECTED_MICRO : terms->epsilon_micro;
     }
   }
@@ -187,6 +204,17 @@ static void hear_crowd(struct world *world, struct peer *peer, const struct cv_c
   for (size_t i = 0; i < frame->acks; i++) {
     check_ack(world, &frame->ack[i]);
   }
+}
+
+/* With the noise of both brokers, which is less than 2^40 here. */
+static void check_shares(const struct world *world, uint64_t campaign, const struct heard *heard,
+                         const struct cv_release *release) {
+  int64_t sum = 0, scale = (int64_t)cv_split_scale(CV_SPLIT_SCORE);
+  for (uint64_t i = 0; i < release->tokens; i++) {
+    sum += world_value(campaign, release->arm, i) / scale * scale;
+  }
+  int64_t noise = release->noisy_sum - sum;
+  CV_REQUIRE(world->co.lied || !heard->covers_all || (noise < INT64_C(1) << 40 && noise > -(INT64_C(1) << 40)));
 }
 
 /* A release that left once leaves again unchanged; without noise it is the sum of the tokens' values. */
@@ -211,6 +239,9 @@ static void check_release(const struct world *world, uint64_t campaign, struct h
     sum += world_value(campaign, release->arm, i);
   }
   CV_REQUIRE(!is_exact || sum == release->noisy_sum);
+  if (heard->terms.split.score_bits != 0) {
+    check_shares(world, campaign, heard, release);
+  }
 }
 
 static void hear_release(struct world *world, const struct cv_rank_release *message) {
@@ -233,6 +264,7 @@ static void hear_open(struct world *world, const struct cv_rank_open *open) {
     heard->opened = true;
     heard->arms = open->spec.arms;
     heard->exact = strcmp(open->spec.mechanism.name, "none") == 0;
+    heard->covers_all = strcmp(open->spec.mechanism.name, "hybrid") == 0;
     CV_REQUIRE(heard->items == 0 || world->damaged || heard->items >= heard->arms);
     heard->position.campaign = open->position.campaign;
   }
@@ -351,12 +383,16 @@ static void check_wire(const struct cv_broker_out *out) {
     struct cv_crowd_frame crowd;
     struct cv_rank_frame rank;
     struct cv_order_frame order;
+    struct cv_share_frame share;
   } back;
   cv_buf_clear(&bytes);
   if (out->schema == CV_SCHEMA_CROWD) {
     enum cv_err err = cv_crowd_encode(out->frame.crowd, &scratch, &bytes);
     CV_REQUIRE(err == CV_ERR_LIMIT || /* the shell splits it */
                (err == CV_OK && cv_crowd_decode(bytes.data, bytes.len, &arena, &back.crowd) == CV_OK));
+  } else if (out->schema == CV_SCHEMA_SHARE) {
+    CV_REQUIRE(cv_share_encode(out->frame.share, &scratch, &bytes) == CV_OK);
+    CV_REQUIRE(cv_share_decode(bytes.data, bytes.len, &arena, &back.share) == CV_OK);
   } else if (out->schema == CV_SCHEMA_RANK) {
     CV_REQUIRE(cv_rank_encode(out->frame.rank, &scratch, &bytes) == CV_OK);
     CV_REQUIRE(cv_rank_decode(bytes.data, bytes.len, &arena, &back.rank) == CV_OK);
@@ -403,6 +439,10 @@ void world_store(struct world *world) {
     check_wire(&out);
     if (out.schema == CV_SCHEMA_CROWD) {
       hear_crowd(world, peer, out.frame.crowd);
+    } else if (out.schema == CV_SCHEMA_SHARE) {
+      if (peer == world->co.peer) {
+        co_hear(world, out.frame.share);
+      }
     } else if (out.schema == CV_SCHEMA_RANK) {
       hear_rank(world, out.frame.rank);
     } else {

@@ -14,6 +14,8 @@
 #include "proto/codec/crowd.h"
 #include "proto/codec/order.h"
 #include "proto/codec/rank.h"
+#include "proto/codec/share.h"
+#include "tests/fuzz/cobroker_play.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/mechanism.h"
 #include "thirdparty/policy/policy.h"
@@ -126,6 +128,121 @@ static void crowd(void) {
   struct cv_buf d = {0};
   CV_REQUIRE(cv_crowd_encode(&spent, &arena, &d) == CV_OK);
   save("crowd", "used-up", &d);
+}
+
+static struct cv_spec make_split_spec(void) {
+  struct cv_spec spec = make_spec();
+  spec.brokers = 2;
+  spec.score_bits = CV_SPLIT_SCORE;
+  return spec;
+}
+
+static struct cv_terms make_split_terms(void) {
+  return (struct cv_terms){.id = 1,
+                           .name = "fuzz",
+                           .requester = "alice",
+                           .privatizer = {.name = "none"},
+                           .mechanism = {.name = "hybrid"},
+                           .epsilon_micro = 250000,
+                           .tokens_per_worker = 1,
+                           .arms = 4,
+                           .split = {.score_bits = CV_SPLIT_SCORE, .database = {1}, .spec = {{2}}, .key = {{3}}}};
+}
+
+static void crowd_of_two(void) {
+  static const uint8_t leader[CV_SPLIT_LEADER_MOST] = {9};
+  static const struct cv_token_share share = {
+      .nonce = {4}, .leader_bytes = sizeof(leader), .leader = leader, .session = {5}, .counter = 6, .sealed = {7}};
+  struct cv_terms terms = make_split_terms();
+  struct cv_token token = {.ticket = {1}, .share = &share};
+  struct cv_assign assign = {.campaign = 1,
+                             .worker = 17,
+                             .ticket = {2},
+                             .arms = 1,
+                             .arm.one = 3,
+                             .place = 9,
+                             .round = 30,
+                             .plan = 2,
+                             .slot = 1};
+  struct cv_crowd_frame frame = {
+      .campaigns = 1, .campaign = &terms, .tokens = 1, .token = &token, .assigns = 1, .assign = &assign};
+  struct cv_buf out = {0};
+  CV_REQUIRE(cv_crowd_encode(&frame, &arena, &out) == CV_OK);
+  save("crowd", "two-brokers", &out);
+}
+
+static void share_with_workers(void) {
+  uint64_t campaigns[] = {1, 300};
+  struct cv_share_session session = {.terms = make_split_terms(), .id = {8}};
+  struct cv_share_turned turned = {.campaign = 2, .why = "not open yet", .again_ms = 500};
+  struct cv_share_frame frame = {.hello = {.present = true, .version = CV_WIRE_VERSION, .program = "fuzz"},
+                                 .enters = 2,
+                                 .enter = campaigns,
+                                 .sessions = 1,
+                                 .session = &session,
+                                 .turned = 1,
+                                 .turn = &turned};
+  struct cv_buf out = {0};
+  CV_REQUIRE(cv_share_encode(&frame, &arena, &out) == CV_OK);
+  save("share", "workers", &out);
+}
+
+static void share_down(void) {
+  struct cv_share_pending token[] = {{.token = {.plan = 1, .arm = 3, .place = 9, .worker = 17, .slot = 1},
+                                      .counter = 1,
+                                      .verifiers = 3,
+                                      .verifier = {1, 2, UINT64_MAX}},
+                                     {.token = {.plan = 1, .worker = 18}, .verifiers = 1}};
+  struct cv_share_open open = {
+      .spec = make_split_spec(), .position = {.campaign = 1, .plans = 1}, .requester = "alice", .deadline_ms = 1};
+  struct cv_share_plan opened = {.campaign = 1, .plan = plan};
+  struct cv_share_batch batch = {.campaign = 1, .number = 1, .tokens = CV_COUNT(token), .token = token};
+  struct cv_share_number done = {.campaign = 1, .number = 1};
+  struct cv_share_close close[] = {{.campaign = 1, .number = 1, .plan = 1, .arm = 3, .count = 1000},
+                                   {.campaign = 1, .number = 2, .plan = 1, .discard = true}};
+  struct cv_share_end over = {.campaign = 1, .reason = CV_END_CANCELLED};
+  struct cv_share_frame frame = {.opens = 1,
+                                 .open = &open,
+                                 .plans = 1,
+                                 .plan = &opened,
+                                 .batches = 1,
+                                 .batch = &batch,
+                                 .dones = 1,
+                                 .done = &done,
+                                 .closes = CV_COUNT(close),
+                                 .close = close,
+                                 .overs = 1,
+                                 .over = &over};
+  struct cv_buf out = {0};
+  CV_REQUIRE(cv_share_encode(&frame, &arena, &out) == CV_OK);
+  save("share", "down", &out);
+}
+
+static void share_up(void) {
+  uint8_t verdict[] = {CV_ANSWER_ACCEPTED, CV_ANSWER_PROOF, CV_ANSWER_PLACE, CV_ANSWER_WORKER, CV_ANSWER_SESSION};
+  struct cv_share_opened opened[] = {{.position = {.campaign = 1, .batches = 1}, .key = {7}},
+                                     {.position = {.campaign = 2}, .refused = "epsilon"}};
+  struct cv_share_number plan_opened = {.campaign = 1, .number = 1};
+  struct cv_share_refused refused = {.campaign = 1, .plan = 2, .reason = CV_END_TOKENS, .why = "none left", .asked = 5};
+  struct cv_share_answers answers = {.campaign = 1, .number = 1, .answers = CV_COUNT(verdict), .answer = verdict};
+  struct cv_share_closed closed = {.campaign = 1, .number = 1, .half = UINT64_MAX - UINT32_MAX};
+  struct cv_share_end ended = {.campaign = 1, .reason = CV_END_FROZEN, .why = "another key"};
+  struct cv_share_frame frame = {.goodbye = "bye",
+                                 .opened = CV_COUNT(opened),
+                                 .open_answer = opened,
+                                 .plans_opened = 1,
+                                 .plan_opened = &plan_opened,
+                                 .plans_refused = 1,
+                                 .plan_refused = &refused,
+                                 .answers = 1,
+                                 .answer = &answers,
+                                 .closed = 1,
+                                 .half = &closed,
+                                 .ended = 1,
+                                 .end = &ended};
+  struct cv_buf out = {0};
+  CV_REQUIRE(cv_share_encode(&frame, &arena, &out) == CV_OK);
+  save("share", "up", &out);
 }
 
 static void rank(void) {
@@ -572,6 +689,67 @@ static void database(void) {
   save("query", "database", &out);
 }
 
+/* ---- a co-broker's campaign, event by event (cobroker_play.h) ---- */
+
+static const uint8_t bits[] = {
+    0,                            /* settings */
+    0, 0, 0, 1, 3,  0,  0x61, 20, /* broker and gateway join; the broker opens campaign 1, of one arm; a turn */
+    2, 1, 1, 4, 0,  1,  5,    20, /* the gateway enters; plan 1: five tokens */
+    5, 0, 2, 0, 0,  20, 5,    0,  1,  0, 0,  20, /* two batches: three tokens, two tokens */
+    8, 0, 0, 0, 20, 7,  0,    0,  20,            /* the arm is closed; all batches are done */
+    4, 0, 1, 3, 20, 5,  0,    1,  0,  6, 20,     /* plan 2; two tokens, one of them with a proof that fails */
+};
+static const uint8_t scores[] = {
+    1,                                               /* the journal is folded at once */
+    0, 0, 0, 1,  0,  2, 3, 0, 0x12, 3,  1, 0x10, 20, /* two gateways; campaign 1 of three arms, campaign 2 of one */
+    2, 1, 1, 2,  2,  1, 2, 2, 2,    4,  0, 3,    4,  5, 6, 20, /* plan 1: four, five and six tokens */
+    4, 1, 1, 9,  5,  0, 7, 0, 0,    20, 5, 0,    6,  1, 0, 20, 8,  0, 0, 0, 8, 0, 0, 1,  8,
+    0, 0, 2, 20, 14, 0, 0, 0, 2,    20, 3, 0,    0,  3, 1, 0,  20, 6, 0, 0, 6, 1, 0, 20, /* a crash; everything again */
+};
+static const uint8_t over[] = {
+    16, /* one record is kept */
+    0,  0, 3, 0, 0, 3, 1, 0x64, 3, 2, 3, 20, 4, 0, 1, 4, 4, 1, 1, 5, 20, 9, 0, 4, 20, 9, 1, 5, 20,
+};
+
+static void dump(const struct disk *disk, const char *name) {
+  struct cv_buf out = {0}, row = {0};
+  cv_buf_put_u64(&row, disk->totals.campaigns);
+  cv_buf_put_u64(&row, disk->totals.releases);
+  cv_buf_put_u64(&row, disk->totals.tokens);
+  cv_buf_put_u64(&row, disk->totals.promised_micro);
+  put_record(&out, 0, 0, &row);
+  for (int step = 0; step < 3; step++) {
+    for (size_t i = 0; i < disk->rows; i++) {
+      const struct disk_row *each = &disk->row[i];
+      if (step != (each->kind == CV_COROW_JOURNAL ? 2 : cv_cobroker_row_is_sealed(each->kind))) {
+        continue;
+      }
+      size_t n = each->bytes.len;
+      while (n > 0 && each->bytes.data[n - 1] == 0 && each->bytes.len == CV_CHUNK_BYTES) {
+        n--; /* the harness fills a chunk up */
+      }
+      cv_buf_put_u64(&row, each->number);
+      cv_buf_put(&row, each->bytes.data, n);
+      put_record(&out, (uint8_t)each->kind, (uint8_t)(each->campaign | each->made << 2), &row);
+    }
+  }
+  save("cobroker_rows", name, &out);
+}
+
+static void cobroker(const char *name, const uint8_t *script, size_t n) {
+  static struct world world; /* large */
+  struct cv_reader in = cv_reader_over(script, n);
+  struct cv_buf out = {0};
+  world_begin(&world, cv_read_u8(&in));
+  while (in.at < in.end) {
+    CV_REQUIRE(play_event(&world, &in));
+  }
+  dump(&world.disk, name);
+  world_end(&world);
+  cv_buf_put(&out, script, n);
+  save("cobroker_events", name, &out);
+}
+
 int main(int argc, char **argv) {
   if (argc != 2) {
     (void)fprintf(stderr, "usage: fuzz-seeds FOLDER\n");
@@ -583,6 +761,9 @@ int main(int argc, char **argv) {
   struct cv_buf out = {0};
   cv_spec_encode(&spec, &out);
   save("spec", "plain", &out);
+  spec = make_split_spec();
+  cv_spec_encode(&spec, &out);
+  save("spec", "two-brokers", &out);
   policy_state(&out);
   save("policy", "one", &out);
   state_after_a_round("klucb-cf");
@@ -595,11 +776,18 @@ int main(int argc, char **argv) {
   state_after_a_round("dpf");
   state_after_a_round("dpu");
   crowd();
+  crowd_of_two();
+  share_with_workers();
+  share_down();
+  share_up();
   rank();
   rank_of_pairs();
   order();
   mechanism();
   broker_rows();
+  cobroker("bits", bits, sizeof(bits));
+  cobroker("scores", scores, sizeof(scores));
+  cobroker("over", over, sizeof(over));
   thirdparty_rows();
   export_file();
   result_files();

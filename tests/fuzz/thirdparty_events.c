@@ -6,6 +6,7 @@
  * broker recorded no plan of its own, replays to the same decisions. Every output is valid.
  */
 #include "common/crypto/crypto.h"
+#include "proto/codec/chain.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/thirdparty_disk.h"
 

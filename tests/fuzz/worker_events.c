@@ -5,7 +5,9 @@
  * terms that the pool's owner accepts, only for an assignment to a worker that waited for one, always the same for the
  * same ticket, and never more tokens than the owner's limit and the terms permit. Some pools are persons with rows of
  * their own: then each row leaves once, for its arm, after it was offered for storing, and a worker that wishes for an
- * arm has a row of it left.
+ * arm has a row of it left. Others serve only a pair of brokers, whose co-broker says anything, too: then a token
+ * leaves in two shares, bound to its place and slot, which only these two accept, and which are never the same for
+ * another ticket.
  *
  * First byte: the pool. Then two bytes for each event: its kind and its details.
  */
@@ -13,6 +15,8 @@
 
 #include "common/base/grid.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/sim/seen.h"
+#include "tests/support/duo.h"
 
 enum {
   WORKERS = 12,
@@ -30,10 +34,14 @@ enum {
 struct ticket {
   uint64_t worker, campaign;
   uint32_t arms, tokens_per_worker;
-  uint32_t arm; /* if it is a known one */
-  bool good;    /* made to a worker that waited, under terms that are acceptable */
-  bool left;    /* its token was sent */
-  bool undone;  /* acknowledged as expired: it does not count against the terms */
+  uint32_t arm;  /* if it is a known one */
+  uint32_t slot; /* with two brokers, as the next two */
+  uint64_t plan, place;
+  struct cv_digest shares; /* over those that left */
+  bool again;              /* not the first of its slot that left */
+  bool good;               /* made to a worker that waited, under terms that are acceptable */
+  bool left;               /* its token was sent */
+  bool undone;             /* acknowledged as expired: it does not count against the terms */
   bool declined;
   int64_t value[CV_VALUES_MAX];
 };
@@ -55,15 +63,23 @@ struct world {
   bool retold[CAMPAIGNS + 1];           /* with other terms than at first */
   struct ticket ticket[TICKETS];
   size_t tickets;
+  bool of_two; /* the pool serves a pair of brokers, and nobody else */
+  struct duo duo;
+  bool co_open, stood[CAMPAIGNS + 1]; /* a session was begun, with the terms that the broker tells */
+  uint8_t sessions;
+  struct seen nonces;
 };
 
-static enum cv_err score(void *data, uint32_t arm, const struct cv_moment *at, int64_t *ret_score) {
-  (void)data;
+static enum cv_err score_of(void *data, uint32_t arm, const struct cv_moment *at, int64_t *ret_score) {
+  const struct world *world = data;
   CV_REQUIRE(arm < ARMS);
   if (at->place >= ROWS) {
     return CV_ERR_LIMIT;
   }
   *ret_score = (int64_t)(cv_mix64(at->place << 8 | arm) % (CV_GRID + 1));
+  if (world->of_two && world->duo.split.score_bits == CV_SPLIT_BIT) {
+    *ret_score = *ret_score % 2 * CV_GRID;
+  }
   return CV_OK;
 }
 
@@ -78,8 +94,15 @@ static void note(void *data, const char *text) {
   fuzz_line(text);
 }
 
-static bool acceptable(const struct cv_terms *terms) {
-  return terms->id != 0 && strcmp(terms->name, "fuzz") == 0 && strcmp(terms->privatizer.name, "none") == 0 &&
+static bool is_same_split(const struct cv_split *a, const struct cv_split *b) {
+  return a->score_bits == b->score_bits && memcmp(a->database, b->database, sizeof(a->database)) == 0 &&
+         cv_digest_is_same(&a->spec, &b->spec) && cv_digest_is_same(&a->key, &b->key);
+}
+
+static bool acceptable(const struct world *world, const struct cv_terms *terms) {
+  bool is_of_two = terms->split.score_bits != 0;
+  return terms->id != 0 && is_of_two == world->of_two && strcmp(terms->name, "fuzz") == 0 &&
+         strcmp(terms->privatizer.name, "none") == 0 &&
          (strcmp(terms->requester, "alice") == 0 || strcmp(terms->requester, "bob") == 0) &&
          terms->privatizer.params.count == 0 &&
          (strcmp(terms->mechanism.name, "hybrid") == 0 || strcmp(terms->mechanism.name, "batch") == 0) &&
@@ -109,12 +132,55 @@ static bool has_row_left(const struct world *world, uint64_t worker, uint32_t ar
   return false;
 }
 
+/* Whether a token of the same slot has left already. */
+static bool is_again(const struct world *world, const struct ticket *ticket) {
+  for (size_t i = 0; i < world->tickets; i++) {
+    const struct ticket *each = &world->ticket[i];
+    if (each->left && each->worker == ticket->worker && each->campaign == ticket->campaign &&
+        each->slot == ticket->slot) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Both brokers together find the score in the shares, for this place and slot; the same bytes come again, and no other
+ * token has the nonce. */
+static void hear_shares(struct world *world, struct ticket *ticket, const struct cv_token_share *share) {
+  struct cv_split_token at = {
+      .plan = ticket->plan, .arm = ticket->arm, .place = ticket->place, .worker = ticket->worker, .slot = ticket->slot};
+  struct cv_digest context, shares;
+  int64_t score;
+  cv_sha256(share->leader, share->leader_bytes, share->sealed, sizeof(share->sealed), &shares);
+  CV_REQUIRE(!ticket->left || cv_digest_is_same(&shares, &ticket->shares));
+  if (!ticket->left) {
+    uint64_t nonce;
+    memcpy(&nonce, share->nonce, sizeof(nonce));
+    CV_REQUIRE(world->stood[ticket->campaign] && seen_add(&world->nonces, nonce | 1));
+    memcpy(at.nonce, share->nonce, sizeof(at.nonce));
+    cv_split_context(&world->duo.split, &world->duo.keys, ticket->campaign, cv_sha256, &context);
+    int64_t measurement = duo_judge(&world->duo, share, &context, &at);
+    int64_t scale = (int64_t)cv_split_scale(world->duo.split.score_bits);
+    CV_REQUIRE(measurement >= 0 && ticket->arms == 1);
+    CV_REQUIRE(score_of(world, ticket->arm, &(struct cv_moment){.place = ticket->place}, &score) == CV_OK);
+    CV_REQUIRE(measurement * scale > score - scale && measurement * scale < score + scale);
+  }
+  ticket->again = ticket->again || (!ticket->left && is_again(world, ticket));
+  ticket->shares = shares;
+  ticket->left = true;
+}
+
 static void hear_token(struct world *world, const struct cv_token *token) {
   uint32_t number;
   memcpy(&number, token->ticket, sizeof(number));
   CV_REQUIRE(number < world->tickets);
   struct ticket *ticket = &world->ticket[number];
-  CV_REQUIRE(ticket->good && !ticket->declined && token->values == ticket->arms);
+  CV_REQUIRE(ticket->good && !ticket->declined && (token->share != NULL) == world->of_two);
+  if (world->of_two) {
+    hear_shares(world, ticket, token->share);
+    return;
+  }
+  CV_REQUIRE(token->values == ticket->arms);
   for (size_t i = 0; i < token->values; i++) {
     CV_REQUIRE(token->value[i] >= 0 && token->value[i] <= CV_GRID);
     CV_REQUIRE(!ticket->left || token->value[i] == ticket->value[i]);
@@ -134,19 +200,20 @@ static void hear_decline(struct world *world, const struct cv_decline *decline) 
     CV_REQUIRE(decline->campaign == 0 && number < world->tickets);
     struct ticket *ticket = &world->ticket[number];
     CV_REQUIRE(ticket->good && !ticket->left && !ticket->declined &&
-               (world->config.accept.tokens > 0 || world->stock != NULL));
+               (world->config.accept.tokens > 0 || world->stock != NULL || world->of_two || decline->used_up));
     ticket->declined = true;
   }
 }
 
+/* With two brokers each slot counts once, and for ever. */
 static void check_limits(const struct world *world) {
   for (uint64_t worker = 1; worker <= WORKERS; worker++) {
     uint64_t sum = world->before[worker - 1], given[CAMPAIGNS + 1] = {0};
     for (size_t i = 0; i < world->tickets; i++) {
       const struct ticket *ticket = &world->ticket[i];
-      bool counts = ticket->worker == worker && ticket->left;
+      bool counts = ticket->worker == worker && ticket->left && !ticket->again;
       sum += counts ? ticket->arms : 0;
-      given[ticket->campaign] += counts && !ticket->undone;
+      given[ticket->campaign] += counts && (world->of_two || !ticket->undone);
       CV_REQUIRE(!counts || world->retold[ticket->campaign] || given[ticket->campaign] <= ticket->tokens_per_worker);
     }
     CV_REQUIRE(sum <= world->told[worker - 1]); /* scores are reported as given before they leave */
@@ -227,7 +294,9 @@ static bool say(struct world *world, const struct cv_crowd_frame *frame) {
 
 static void on_open(struct world *world, uint8_t how) {
   shut(world);
-  cv_worker_join(world->pool, world->now_ms);
+  struct cv_digest key = world->duo.keys.broker;
+  key.bytes[0] ^= (how & 0x1f) == 0x1f; /* another broker */
+  cv_worker_join(world->pool, &key, world->now_ms);
   world->open = true;
   world->greeted = false;
   if (how < 0xf0) {
@@ -260,9 +329,16 @@ static void on_terms(struct world *world, uint8_t how) {
   } else if (how == 0x7f) {
     terms.tokens_per_worker = UINT32_MAX;
   }
+  if (world->of_two) {
+    terms.split = how == 0x31 ? (struct cv_split){0} : world->duo.split;
+    terms.split.score_bits += how == 0x33;
+    terms.split.key.bytes[0] ^= how == 0x35;
+    terms.lease_ms = 4000;
+  }
   struct cv_terms *known = &world->terms[terms.id];
   if (say(world, &(struct cv_crowd_frame){.campaigns = 1, .campaign = &terms})) {
-    bool differs = known->id != 0 && known->tokens_per_worker != terms.tokens_per_worker;
+    bool differs = known->id != 0 &&
+                   (known->tokens_per_worker != terms.tokens_per_worker || !is_same_split(&known->split, &terms.split));
     world->retold[terms.id] = world->retold[terms.id] || differs;
     *known = terms;
   }
@@ -286,13 +362,18 @@ static void on_assign(struct world *world, uint8_t how) {
   struct ticket *ticket = &world->ticket[world->tickets];
   *ticket = (struct ticket){.worker = worker, .campaign = 1 + (how >> 4 & 3U), .arms = (how & 15) == 15 ? 4 : 1};
   const struct cv_terms *terms = &world->terms[ticket->campaign];
-  ticket->good = world->waits[worker] && acceptable(terms);
+  ticket->good = world->waits[worker] && acceptable(world, terms);
   ticket->tokens_per_worker = terms->tokens_per_worker;
   struct cv_assign assign = {.campaign = ticket->campaign, .worker = worker, .arms = ticket->arms};
   assign.place = world->tickets % (ROWS + 4);
   assign.arm.one = ticket->arm = how >> 5 & 3;
   if (assign.arms > 1) {
     assign.arm.many = many;
+  }
+  if (world->of_two) {
+    ticket->plan = assign.plan = 1 + (how & 1U);
+    ticket->slot = assign.slot = (uint32_t)(world->tickets >> 2) % (terms->tokens_per_worker > 8 ? 8 : 3);
+    ticket->place = assign.place;
   }
   put_number(assign.ticket, (uint32_t)world->tickets++);
   world->waits[worker] = false;
@@ -342,9 +423,81 @@ static void on_flush(struct world *world, uint8_t how) {
   flush(world);
 }
 
+/* ---- what the co-broker says ---- */
+
+static void on_shut_co(struct world *world, uint8_t how) {
+  (void)how;
+  if (world->co_open) {
+    cv_worker_leave_co(world->pool);
+    world->co_open = false;
+  }
+}
+
+static bool say_co(struct world *world, const struct cv_share_frame *frame) {
+  struct cv_why why = {.text = ""};
+  if (world->co_open && cv_worker_on_share(world->pool, frame, world->now_ms, &why) == CV_OK) {
+    return true;
+  }
+  if (world->co_open) {
+    fuzz_line(why.text);
+    on_shut_co(world, 0);
+  }
+  return false;
+}
+
+static void on_open_co(struct world *world, uint8_t how) {
+  struct cv_digest key = world->duo.keys.cobroker;
+  on_shut_co(world, 0);
+  key.bytes[0] ^= (how & 0x1f) == 0x1f; /* another co-broker */
+  cv_worker_join_co(world->pool, &key);
+  world->co_open = true;
+  if (how < 0xf0) {
+    struct cv_hello hello = {.present = true, .version = CV_WIRE_VERSION + (how > 0xe8), .program = "co-broker"};
+    (void)say_co(world, &(struct cv_share_frame){.hello = hello});
+  }
+}
+
+static void on_flush_co(struct world *world, uint8_t how) {
+  struct cv_share_frame frame;
+  (void)how;
+  if (cv_worker_flush_share(world->pool, world->now_ms, &frame)) {
+    CV_REQUIRE(world->co_open && frame.opens + frame.batches + frame.closes + frame.sessions + frame.turned == 0);
+    for (size_t i = 0; i < frame.enters; i++) {
+      CV_REQUIRE(frame.enter[i] >= 1 && frame.enter[i] <= CAMPAIGNS);
+    }
+  }
+}
+
+/* With the terms that the broker has told last, or others. */
+static void on_session(struct world *world, uint8_t how) {
+  struct cv_share_session session = {.terms = world->terms[1 + (how & 3U)], .id = {++world->sessions}};
+  session.terms.id = 1 + (how & 3U);
+  session.terms.lease_ms = 0;
+  session.terms.arms += (how & 0xf8) == 0xf8;
+  session.terms.tokens_per_worker += (how & 0xf8) == 0xf0;
+  session.terms.split.database[1] ^= (how & 0xf8) == 0xe8;
+  bool is_same = how < 0xe8 && is_same_split(&session.terms.split, &world->duo.split);
+  if (say_co(world, &(struct cv_share_frame){.sessions = 1, .session = &session})) {
+    world->stood[session.terms.id] = world->stood[session.terms.id] || is_same;
+  }
+}
+
+static void on_turned(struct world *world, uint8_t how) {
+  struct cv_share_turned turned = {.campaign = 1 + (how & 3U), .why = "later", .again_ms = (how >> 3) * 100U};
+  uint64_t number = 1;
+  struct cv_share_frame frame = {.turned = 1, .turn = &turned};
+  if (how == 0xff) { /* what only a worker says */
+    frame = (struct cv_share_frame){.enters = 1, .enter = &number};
+  }
+  (void)say_co(world, &frame);
+}
+
 typedef void event_fn(struct world *world, uint8_t how);
-static event_fn *const events[] = {on_open,    on_shut, on_terms, on_assign, on_ack,
-                                   on_backoff, on_done, on_time,  on_flush,  on_flush};
+static event_fn *const events[] = {on_open, on_shut, on_terms, on_assign, on_ack, on_backoff, on_done, on_time,
+                                   on_flush, on_flush,
+                                   /* with two brokers */
+                                   on_open_co, on_session, on_turned, on_flush_co, on_shut_co, on_flush};
+enum { EVENTS_OF_ONE = 10 };
 
 /* Persons 1 and above have 0 to 3 rows, some of one arm; the second person has given one before. */
 static void start_stock(struct world *world) {
@@ -375,7 +528,10 @@ static void start(struct world *world, uint8_t how) {
   struct cv_why why = {.text = ""};
   *world = (struct world){.now_ms = 1000};
   cv_rng_seeded_init(&world->rng, 1, CV_RNG_PRIVATIZER, 0, 0);
-  world->work = (struct cv_work){.campaign = "fuzz", .arms = ARMS, .hires = (how & 1) != 0, .score = score};
+  duo_init(&world->duo, (how & 0x10) != 0 ? CV_SPLIT_BIT : CV_SPLIT_SCORE);
+  world->of_two = (how & 0x26) == 0x26;
+  world->work =
+      (struct cv_work){.data = world, .campaign = "fuzz", .arms = ARMS, .hires = (how & 1) != 0, .score = score_of};
   world->config = (struct cv_worker_config){
       .first = 1,
       .last = 1 + how % WORKERS,
@@ -394,7 +550,11 @@ static void start(struct world *world, uint8_t how) {
       .note = note,
   };
   world->config.accept.tokens = how >> 7 ? 2 : 0;
-  if ((how & 13) == 13) { /* persons are not hired */
+  if (world->of_two) {
+    world->config.accept.pair = &world->duo.keys;
+    world->config.accept.pairs = 1;
+    world->config.session = &world->duo.ops;
+  } else if ((how & 13) == 13) { /* persons are not hired */
     world->work.hires = false;
     start_stock(world);
   }
@@ -408,10 +568,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
   start(&world, cv_read_u8(&in));
   for (int i = 0; i < EVENTS && in.at < in.end; i++) {
     uint8_t what = cv_read_u8(&in);
-    events[what % CV_COUNT(events)](&world, cv_read_u8(&in));
+    events[what % (world.of_two ? CV_COUNT(events) : EVENTS_OF_ONE)](&world, cv_read_u8(&in));
   }
   flush(&world);
   cv_worker_free(world.pool);
+  CV_REQUIRE(world.duo.open == 0); /* no key is left */
+  seen_fini(&world.nonces);
   cv_stock_free(world.stock);
   cv_persons_fini(&world.persons);
   return 0;

@@ -25,6 +25,10 @@ LAYERS = (
     Layer("sys", ("common/base/log.[ch]", "common/base/finding.[ch]", "common/base/clock.[ch]"), False, BASE),
     Layer("base", ("common/base/*",), True, ()),
     Layer("noise", ("common/noise/*",), True, BASE),
+    # Prio3: a worker splits tokens, the brokers check shares; what does the one never uses what does the other
+    Layer("prio-shard", ("common/prio/shard.[ch]", "common/prio/prove.[ch]"), True, BASE + ("prio",)),
+    Layer("prio-verify", ("common/prio/verify.[ch]", "common/prio/query.[ch]"), True, BASE + ("prio",)),
+    Layer("prio", ("common/prio/*",), True, BASE),
     Layer("crypto", ("common/crypto/*",), False, BASE),
     Layer("turn", ("common/daemon/turn.[ch]", "common/daemon/watchdog.[ch]"), True, BASE),
     Layer("db", ("common/db/*",), False, BASE + ("sys",)),
@@ -41,20 +45,35 @@ LAYERS = (
           BASE + ("sys", "crypto", "turn", "db", "identity", "net", "config", "channel", "admin", "door", "page",
             "sandbox")),
     # the wire format: only these files use protobuf; each codec uses its own schema and the shared one
-    Layer("chain", ("proto/codec/chain.[ch]",), True, BASE + ("wire", "rank")),
+    Layer("chain", ("proto/codec/chain.[ch]",), True, BASE),
     Layer("wire", ("proto/codec/frame.h",), True, BASE),
+    Layer("share-chain", ("proto/codec/share_chain.c",), True, BASE + ("wire", "share")),
     Layer("codec-base", ("proto/codec/base.[ch]",), False, BASE + ("wire",)),
     Layer("crowd", ("proto/codec/crowd.[ch]",), False, BASE + ("wire", "codec-base")),
-    Layer("rank", ("proto/codec/rank.[ch]",), False, BASE + ("wire", "codec-base", "chain")),
+    Layer("rank", ("proto/codec/rank.[ch]",), False, BASE + ("wire", "codec-base")),
+    Layer("share", ("proto/codec/share.[ch]",), False, BASE + ("wire", "codec-base")),
     Layer("order", ("proto/codec/order.[ch]",), False, BASE + ("wire", "codec-base", "rank")),
     # the pure parts: each uses only common, so that no party links another's
-    Layer("mechanism", ("broker/mechanism/*",), True, BASE + ("noise",)),
+    Layer("mechanism", ("broker/mechanism/*",), True, BASE + ("noise", "prio")),
     Layer("policy", ("thirdparty/policy/*",), True, BASE),
     Layer("quality", ("worker/quality/*",), True, BASE + ("config",)),
     Layer("privatizer", ("worker/privatizer/*",), True, BASE + ("noise",)),
+    # what both brokers have: what may leave, and the keys and the anchor of a database
+    Layer("both", ("broker/both/chunks.[ch]", "broker/both/gate.[ch]", "broker/both/ledger.[ch]", "broker/both/mark.h",
+                   "broker/both/recover.[ch]", "broker/both/recovery.[ch]"), True,
+          BASE + ("mechanism",)),
+    Layer("rotate", ("broker/both/rotate.[ch]",), False, COMMON + ("identity", "vault")),
+    Layer("recovering", ("broker/both/claims.[ch]", "broker/both/recovering.[ch]"), False,
+          COMMON + ("identity", "both", "vault")),
+    Layer("holding", ("broker/both/holding.[ch]",), True, BASE + ("door",)),
+    Layer("vault", ("broker/both/*",), False, BASE + ("crypto", "db", "both")),
     # the three daemons: cores, then shells; none includes another
     Layer("broker", ("broker/*",), False,
-          COMMON + ("identity", "wire", "crowd", "rank", "order", "chain", "mechanism", "noise")),
+          COMMON + ("identity", "wire", "crowd", "rank", "order", "share", "chain", "mechanism", "both", "holding",
+                    "vault", "rotate", "recovering", "noise", "prio", "prio-verify")),
+    Layer("cobroker", ("cobroker/*",), False,
+          COMMON + ("identity", "wire", "share", "chain", "mechanism", "both", "holding", "vault", "rotate",
+                    "recovering", "noise", "prio", "prio-verify")),
     # two parts that the requester's side uses, too: running a policy again, and scores from a data file
     Layer("replay", ("thirdparty/replay*.[ch]",), False, BASE + ("thirdparty", "policy")),
     Layer("source", ("worker/source.[ch]", "worker/bytes.[ch]", "worker/column.[ch]", "worker/data.[ch]",
@@ -64,7 +83,8 @@ LAYERS = (
           BASE + ("campaign", "quality")),
     Layer("thirdparty", ("thirdparty/*",), False, COMMON + ("identity", "wire", "rank", "chain", "policy", "replay")),
     Layer("worker", ("worker/*",), False,
-          COMMON + ("campaign", "identity", "wire", "crowd", "quality", "privatizer", "noise", "source")),
+          COMMON + ("campaign", "identity", "wire", "crowd", "share", "quality", "privatizer", "noise", "source",
+                    "prio", "prio-shard")),
     # a campaign file, prepared and checked against the parties' tables; below the requester and the experiments
     Layer("bound", ("prepare/bound.[ch]",), True, BASE + ("policy", "quality")),
     Layer("prepare", ("prepare/*",), False,
@@ -80,8 +100,9 @@ LAYERS = (
                     "quality", "source", "prepare", "bound", "simulate")),
     # an audit covers the whole path from a worker's score to the third-party's view, through the cores
     Layer("audit", ("lab/audit/*",), False,
-          COMMON + ("noise", "mechanism", "quality", "privatizer", "identity", "wire", "crowd", "rank", "order",
-                    "chain", "broker", "worker", "lab")),
+          COMMON + ("noise", "mechanism", "both", "quality", "privatizer", "identity", "wire", "crowd", "rank", "order",
+                    "chain", "share", "share-chain", "prio", "prio-shard", "prio-verify", "broker", "cobroker",
+                    "worker", "lab")),
     # the lab: results and their file, experiments as data, running and judging, presentation, the commands
     Layer("numbers", ("lab/result/result.[ch]", "lab/judge/statistic.[ch]"), False, BASE),
     Layer("archive", ("lab/result/archive.[ch]", "lab/result/origin.[ch]", "lab/result/merge.[ch]"), False,
@@ -99,7 +120,7 @@ LAYERS = (
 TESTS = "tests/*"
 
 # Folders whose subfolders each own their names (see rules.names).
-ROOMS_INSIDE = ("common", "proto", "broker", "thirdparty", "worker", "deploy")
+ROOMS_INSIDE = ("common", "proto", "broker", "cobroker", "thirdparty", "worker", "deploy")
 
 # Parts that know mechanisms and privatizers by their traits only (see rules.traits).
 BY_TRAITS = ("thirdparty/*", "worker/*")

@@ -54,7 +54,7 @@ def debs(builds):
         return {"first": Path(BUILT)}
     folders = {}
     for variant, (folder, process) in builds.items():
-        assert process.wait(900) == 0, (folder / "log").read_text()
+        assert process.wait(1800) == 0, (folder / "log").read_text()
         folders[variant] = folder / "out"
     return folders
 

@@ -17,7 +17,7 @@ import base
 from conftest import ROOT
 from machine import Machine, Notifications
 
-DAEMONS = ("crowdveil-broker", "crowdveil-thirdparty", "crowdveil-worker")
+DAEMONS = ("crowdveil-broker", "crowdveil-cobroker", "crowdveil-thirdparty", "crowdveil-worker")
 PACKAGES = ("crowdveil", *DAEMONS, "crowdveil-lab", "crowdveil-doc", "python3-crowdveil")
 CAMPAIGN = """campaign: installed
 items: {list: [{name: a, mean: 0.9}, {name: b, mean: 0.2}]}
@@ -100,18 +100,18 @@ def test_the_python_package_is_imported_and_its_example_runs(machine):
 
 def test_each_daemon_has_a_user_and_private_folders(machine):
     users = [machine.user(name) for name in DAEMONS]
-    assert all(users) and len(set(users)) == 3 and all(0 < uid < 1000 for uid, _ in users)
+    assert all(users) and len(set(users)) == 4 and all(0 < uid < 1000 for uid, _ in users)
     for name, (uid, gid) in zip(DAEMONS, users):
         assert mode(machine, f"/var/lib/{name}") == (uid, gid, "0o700")
     assert mode(machine, "/etc/crowdveil/broker") == (0, 0, "0o700")
-    assert mode(machine, "/etc/crowdveil/campaigns") == (0, users[2][1], "0o750")
+    assert mode(machine, "/etc/crowdveil/campaigns") == (0, users[3][1], "0o750")
 
 
 def test_services_are_enabled_and_wait_for_their_configuration(machine, units):
     """A worker's instances are the administrator's."""
     wanted = {path.name for path in machine.path("/etc/systemd/system/multi-user.target.wants").iterdir()}
     assert {name for name in wanted if name.startswith("crowdveil")} == \
-        {"crowdveil-broker.service", "crowdveil-thirdparty.service"}
+        {"crowdveil-broker.service", "crowdveil-cobroker.service", "crowdveil-thirdparty.service"}
     for unit in units.values():
         assert not machine.path(unit.one("ConditionPathExists")).exists()
 

@@ -9,8 +9,9 @@ import pytest
 from conftest import ROOT
 from units import Unit, group
 
-PARTIES = ("broker", "thirdparty", "worker")
-UNITS = {"broker": "crowdveil-broker.service", "thirdparty": "crowdveil-thirdparty.service",
+PARTIES = ("broker", "cobroker", "thirdparty", "worker")
+UNITS = {"broker": "crowdveil-broker.service", "cobroker": "crowdveil-cobroker.service",
+         "thirdparty": "crowdveil-thirdparty.service",
          "worker": "crowdveil-worker@.service"}
 OWN_SANDBOX = {"seccomp", "landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self", "prctl", "capset",
                "mlockall", "mlock", "mlock2", "prlimit64"}
@@ -88,7 +89,8 @@ def test_no_group_of_systemd_has_the_calls_of_the_sandbox(unit):
 def test_each_credential_is_required_and_used(unit):
     """A start without a file fails with a line that names it; and each copy is the value of an option."""
     loaded = unit.loaded()
-    assert set(loaded) >= {"ca.pem", "cert.pem", "key.pem"} and ("seal.key" in loaded) == (party_of(unit) == "broker")
+    assert set(loaded) >= {"ca.pem", "cert.pem", "key.pem"}
+    assert ("seal.key" in loaded) == (party_of(unit) in ("broker", "cobroker"))
     assert sorted(unit.all("AssertPathExists")) == sorted(loaded.values())
     options = unit.one("ExecStart").split()
     for name in loaded:

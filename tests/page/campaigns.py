@@ -198,13 +198,18 @@ def graph(number=4):
     return dict(campaign, kind="graph", policy="gap", mechanism="batch", edges=[[0, 1], [1, 2], [2, 3], [3, 4]])
 
 
+def two_brokers(rounds=None, alone=False, number=7):
+    ranking, campaign = restaurants(rounds, alone, number)
+    return ranking, {**campaign, "brokers": 2}
+
+
 def boundary(campaign, arm):
     """What `crowdveil up --page` says of an item."""
     rows = {row[0]: row for step in campaign["steps"] for row in step["s"]}
     row = rows.get(arm)
     tokens = row[2] if row else 0
     decided = [entry for step in campaign["steps"] for entry in step["d"] if entry[2] == arm]
-    return {"arm": arm,
+    told = {"arm": arm,
             "worker": {"worker": 5000001, "arm": arm, "score": 0.73, "token": 0.73, "privatizer": "none",
                        "state": "answered"},
             "broker": {"tokens": tokens, "places_open": 12, "epoch_tokens": 250, "sealed": ["partial sum", "noise"],
@@ -212,3 +217,12 @@ def boundary(campaign, arm):
                        "holds": [["tokens summed", tokens], ["partial sum", "sealed"], ["noise", "sealed"]]},
             "thirdparty": {"release": [12, 3, tokens, row[3] if row else 0], "noise": [[2.0, 3]],
                            "standing": row[1:] if row else None, "decision": decided[-1] if decided else None}}
+    if campaign.get("brokers") != 2:
+        return told
+    told["worker"]["shares"] = ["9c41f07be3a2558d", "03d8b6e19f7c4a20"]
+    told["broker"] |= {"sealed": ["share of the sum", "noise"],
+                       "holds": [["shares summed", tokens], ["share of the sum", "sealed"], ["noise", "sealed"]]}
+    cobroker = {**told["broker"], "places_open": 13}
+    if campaign.get("cobroker", "ok") == "away":
+        cobroker = {"tokens": None, "places_open": 0, "releases": None, "spent": None, "holds": []}
+    return {**told, "cobroker_health": campaign.get("cobroker", "ok"), "cobroker": cobroker}

@@ -95,6 +95,32 @@ def test_one_simulated_worker_shows_its_score(browser, up):
     assert f"its score{worker['score']:.3f}" in held and f"what it sends{worker['token']:.3f}" in held
 
 
+TWO = """campaign: two
+items: {list: [{name: Roma, mean: 0.53}, {name: Old Mill, mean: 0.47}]}
+policy: {name: ppar, alpha: 0.02, tokens_per_round: 400}
+privacy: {epsilon: 1, brokers: 2, tokens_per_worker: 1}
+limits: {tokens: 400000, idle: 30s}
+"""
+
+
+def test_two_brokers(browser, up, tmp_path):
+    """Many short rounds, so that the one worker is asked, too."""
+    (tmp_path / "two.yaml").write_text(TWO)
+    one = up(tmp_path / "two.yaml", "--seed", "1", "--unsafe-show-worker")
+    campaign = finished(browser, one)
+    assert campaign["brokers"] == 2
+    browser.run("document.getElementById('boundary').scrollIntoView()")
+    browser.until("return document.getElementById('party-co')?.textContent.includes('The campaign has ended')")
+    assert "healthok" in browser.text("#party-co dl")
+    worker = one.json("api/boundary?id=1&arm=0")["worker"]
+    for share in worker["shares"]:
+        assert re.fullmatch("[0-9a-f]{16}", share)
+        assert " ".join(re.findall("....", share)) in browser.text("#party-worker")
+    assert f"its score{worker['score']:.3f}" in browser.text("#party-worker .holds")
+    noises = int(third_party(browser)["noise in it"].split(" × Laplace")[0])
+    assert noises > 0 and noises % 2 == 0, "each broker adds its own"
+
+
 def test_a_recruitment_with_its_reward(browser, up):
     campaign = finished(browser, up("dpu.yaml", "--seed", "1"))
     standings = {row[0]: row for step in campaign["steps"] for row in step["s"]}

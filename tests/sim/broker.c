@@ -11,10 +11,13 @@
 #include "broker/store.h"
 #include "broker/workers.h"
 #include "common/daemon/turn.h"
+#include "tests/sim/cobroker.h"
+#include "tests/sim/lies.h"
 #include "tests/sim/net.h"
 #include "tests/sim/rotation.h"
 #include "tests/sim/tally.h"
 #include "tests/sim/truth.h"
+#include "tests/sim/two.h"
 
 enum { TIMER_TURN, TIMER_COMMIT, TIMER_PACE, TIMER_TICK, TICK_MS = 50 };
 
@@ -37,14 +40,17 @@ struct wire {
   enum cv_schema schema;
 };
 
-static const struct cv_wire *const codecs[] = {
-    [CV_SCHEMA_CROWD] = &CV_CROWD_WIRE, [CV_SCHEMA_RANK] = &CV_RANK_WIRE, [CV_SCHEMA_ORDER] = &CV_ORDER_WIRE};
+static const struct cv_wire *const codecs[] = {[CV_SCHEMA_CROWD] = &CV_CROWD_WIRE,
+                                               [CV_SCHEMA_RANK] = &CV_RANK_WIRE,
+                                               [CV_SCHEMA_ORDER] = &CV_ORDER_WIRE,
+                                               [CV_SCHEMA_SHARE] = &CV_SHARE_WIRE};
 
 /* A frame of any schema. */
 union frame {
   struct cv_crowd_frame crowd;
   struct cv_rank_frame rank;
   struct cv_order_frame order;
+  struct cv_share_frame share;
 };
 
 static enum cv_err tag(void *data, const void *bytes, size_t bytes_n, uint8_t *to, size_t n) {
@@ -52,7 +58,8 @@ static enum cv_err tag(void *data, const void *bytes, size_t bytes_n, uint8_t *t
 }
 
 static void note(void *data, const struct cv_note *note) {
-  if (strncmp(note->text, "token refused", 13) != 0) { /* liars have many tokens refused */
+  lies_noted(data, note);
+  if (strstr(note->text, "token refused") == NULL) { /* liars have many tokens refused */
     world_log(data, "broker: %s%s%s", note->peer != NULL ? note->peer : "", note->peer != NULL ? ": " : "", note->text);
   }
 }
@@ -117,6 +124,10 @@ static void tell(struct world *world, const struct wire *wire, const struct cv_b
     truth_told_impostor(world->truth, out->frame.rank);
   } else if (out->schema == CV_SCHEMA_RANK) {
     truth_told_rank(world->truth, out->frame.rank);
+  } else if (out->schema == CV_SCHEMA_SHARE) {
+    two_told_cobroker(world->two, out->frame.share);
+    lies_send(world, wire->end, out->frame.share);
+    return;
   }
   send(wire, out->frame.any);
 }
@@ -179,7 +190,7 @@ static void rekey(struct party *party) {
   if (!party_step(party)) {
     return;
   }
-  if (cv_broker_store_rekey(self->store, &party->world->ring, &why) != CV_OK) {
+  if (cv_vault_rekey(cv_broker_store_vault(self->store), &party->world->ring, &why) != CV_OK) {
     cv_turn_fail(&self->turn, "cannot wrap the keys anew", &why);
   } else if (party_step(party)) {
     rotation_wrapped(party->world);
@@ -415,6 +426,7 @@ static void opened(struct party *party, struct end *end) {
   enum cv_role role = end->other->party->identity.role;
   *wire = (struct wire){.end = end,
                         .schema = role == CV_ROLE_THIRDPARTY  ? CV_SCHEMA_RANK
+                                  : role == CV_ROLE_COBROKER  ? CV_SCHEMA_SHARE
                                   : role == CV_ROLE_REQUESTER ? CV_SCHEMA_ORDER
                                                               : CV_SCHEMA_CROWD};
   end->data = wire;
@@ -454,6 +466,8 @@ static enum cv_err take(struct party *party, struct wire *wire, const uint8_t *b
       return take_crowd(party, wire, &frame.crowd, why);
     case CV_SCHEMA_RANK:
       return cv_broker_on_rank(self->core, wire->conn, &frame.rank, now_ms, why);
+    case CV_SCHEMA_SHARE:
+      return cv_broker_on_share(self->core, wire->conn, &frame.share, now_ms, wall_ms, why);
     default:
       return cv_broker_on_order(self->core, wire->conn, &frame.order, now_ms, wall_ms, why);
   }
@@ -476,7 +490,8 @@ static void frame(struct party *party, struct end *end, const uint8_t *bytes, si
     const struct party *peer = end->other->party;
     world_log(party->world, "broker: %s broke the protocol: %s", peer->identity.name, why.text);
     tally(TALLY_REFUSED_FRAME);
-    if (!peer->hostile && !party->world->rolled_back) {
+    lies_blamed(party->world, peer, why.text);
+    if (!peer->hostile && !party->world->rolled_back && !party->world->lied) {
       world_fail(party->world, "the broker closes on %s, which is honest: %s", peer->identity.name, why.text);
     }
     drop(wire);
@@ -523,6 +538,7 @@ static void configure(struct party *party, struct cv_broker_config *ret) {
                  .queue = scenario->queue},
       .tagger = {.tag = tag, .data = self->mac},
       .digest = cv_sha256,
+      .duo = world_duo(party->world),
       .noise = &self->noise.rng,
       .noise_seeded = scenario->noise_seeded,
       .noise_seed = scenario->seed,
@@ -530,6 +546,13 @@ static void configure(struct party *party, struct cv_broker_config *ret) {
       .note = note,
       .note_data = party->world,
   };
+}
+
+static void name_database(const struct self *self, struct cv_broker_config *config) {
+  struct cv_store_marks marks;
+  _Static_assert((int)CV_SPLIT_DATABASE_BYTES == (int)CV_DATABASE_ID_BYTES, "one size");
+  cv_broker_store_marks(self->store, &marks);
+  memcpy(config->database, marks.database.database, sizeof(config->database));
 }
 
 static void count_restart(const struct cv_broker *core) {
@@ -556,7 +579,7 @@ static bool start(struct party *party, struct cv_why *why) {
   struct self *self = calloc(1, sizeof(*self));
   const struct cv_key tickets = {{0x5a}};
   struct cv_broker_config config;
-  const struct cv_broker_store_files files = {.database = "B/broker.db", .anchor = "B/anchor", .vfs = CV_SIM_VFS};
+  const struct cv_store_files files = {.database = "B/broker.db", .anchor = "B/anchor", .vfs = CV_SIM_VFS};
   CV_REQUIRE(self != NULL);
   party->self = self;
   self->turn = (struct cv_turn){
@@ -569,6 +592,7 @@ static bool start(struct party *party, struct cv_why *why) {
   CV_REQUIRE(cv_mac_new(&tickets, &self->mac) == CV_OK);
   cv_rng_seeded_init(&self->noise, world->scenario.seed, 77, 3, party->life);
   configure(party, &config);
+  name_database(self, &config);
   CV_REQUIRE(cv_broker_new(&config, &self->core) == CV_OK);
   if (cv_broker_store_load(self->store, self->core, party_mono_ms(party), world_wall_ms(world), why) != CV_OK) {
     return false;

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "broker/repair.h"
+#include "tests/sim/cobroker.h"
+#include "tests/sim/lies.h"
 #include "tests/sim/net.h"
 #include "tests/sim/rotation.h"
 #include "tests/sim/tally.h"
@@ -95,12 +97,12 @@ static void recover(struct world *world) {
   struct cv_why why = {.text = ""};
   disk->refuse_in = 0;
   disk->fuse = world_chance(world, 60) ? 1 + (int)world_below(world, 60) : 0;
-  enum cv_err err = cv_broker_repair(&repair, &repaired, &why);
+  enum cv_err err = cv_repair_run(&cv_broker_repair, &repair, &repaired, &why);
   if (disk->dead || err != CV_OK) {
     world_log(world, "fault: the recovery dies in the middle: %s", why.text);
     disk_after_power_loss(disk, world->rng);
     disk->fuse = 0;
-    err = cv_broker_repair(&repair, &repaired, &why);
+    err = cv_repair_run(&cv_broker_repair, &repair, &repaired, &why);
   }
   disk->fuse = 0;
   if (err != CV_OK) {
@@ -330,22 +332,40 @@ static void stall(struct world *world, struct party *party) {
 
 static void starve(struct world *world) {
   struct party *const parties[] = {world->broker, world->thirdparty,
-                                   &world->party[world->first_pool + world_below(world, world->scenario.pools)]};
-  struct party *party = parties[world_below(world, CV_COUNT(parties))];
+                                   &world->party[world->first_pool + world_below(world, world->scenario.pools)],
+                                   world->cobroker};
+  struct party *party = parties[world_below(world, CV_COUNT(parties) - (world->cobroker == NULL))];
   party->starves = 1 + world_below(world, world_chance(world, 50) ? 3 : 40);
   world_log(world, "fault: allocation %llu of a call of %s will fail", (unsigned long long)party->starves,
             party->identity.name);
 }
 
+static void cut(struct world *world, struct cable *cable) {
+  if (cable != NULL) {
+    world_log(world, "fault: connection %llu is cut", (unsigned long long)cable->number);
+    net_cut(world, cable);
+  }
+}
+
+/* A gateway's certificate is revoked, and it gets another one of the same name. The co-broker closes its connection,
+ * and what it sent before then has no session any more. */
+static void revoke(struct world *world) {
+  struct party *pool = &world->party[world->first_pool + world_below(world, world->scenario.pools)];
+  if (!world->cobroker->up) {
+    return;
+  }
+  world_log(world, "fault: a certificate of %s is revoked", pool->identity.name);
+  tally(TALLY_REVOKED);
+  cobroker_revoke(world->cobroker, pool->identity.serial);
+  (void)snprintf(pool->identity.serial, sizeof(pool->identity.serial), "%X%llX", pool->number,
+                 (unsigned long long)world->faults);
+  cut(world, net_between(world, pool, world->cobroker));
+}
+
 static void do_fault(struct world *world, enum fault fault) {
-  struct cable *cable;
   switch (fault) {
     case FAULT_CUT:
-      cable = net_any(world);
-      if (cable != NULL) {
-        world_log(world, "fault: connection %llu is cut", (unsigned long long)cable->number);
-        net_cut(world, cable);
-      }
+      cut(world, net_any(world));
       break;
     case FAULT_CRASH_BROKER:
       crash(world, world->broker);
@@ -389,6 +409,21 @@ static void do_fault(struct world *world, enum fault fault) {
     case FAULT_ROLLBACK:
       roll_back(world);
       break;
+    case FAULT_CRASH_COBROKER:
+      crash(world, world->cobroker);
+      break;
+    case FAULT_DISK_COBROKER:
+      refuse_writes(world, &world->disk_cobroker);
+      break;
+    case FAULT_CUT_COBROKER:
+      cut(world, net_any_of(world, world->cobroker));
+      break;
+    case FAULT_REVOKE:
+      revoke(world);
+      break;
+    case FAULT_ROLLBACK_COBROKER:
+      faults_roll_back_cobroker(world);
+      break;
     case FAULT_DAMAGE:
       damage(world);
       break;
@@ -424,6 +459,9 @@ static void next(struct world *world, struct event *event) {
 }
 
 void faults_start(struct world *world) {
+  if (world->scenario.lie != LIE_NONE) {
+    lies_meet_again(world, world->scenario.lie_ms);
+  }
   world_at(world, world_below(world, 400), next, NULL, NULL, 0);
 }
 
@@ -432,6 +470,7 @@ void faults_end(struct world *world) {
     world->calm_ms = world->now_ms + 1;
     world->disk_broker.refuse_in = world->disk_thirdparty.refuse_in = 0;
     world->disk_broker.fuse = world->disk_thirdparty.fuse = 0;
+    world->disk_cobroker.refuse_in = world->disk_cobroker.fuse = 0;
     for (size_t i = 0; i < world->parties; i++) {
       world->party[i].stalled_ms = world->party[i].starves = 0;
       world->party[i].fuse = 0;

@@ -8,5 +8,7 @@
 void faults_start(struct world *world);
 /* No more faults from here on. */
 void faults_end(struct world *world);
+/* The co-broker's disk goes back to an older copy: first it is copied, at the next call put back. */
+void faults_roll_back_cobroker(struct world *world);
 
 #endif

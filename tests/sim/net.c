@@ -6,10 +6,11 @@
 
 #include "proto/codec/frame.h"
 #include "tests/sim/tally.h"
+#include "tests/sim/truth.h"
 
 enum { BACKOFF_MIN_MS = 20, BACKOFF_MS = 400, SILENCE_MS = 1500, IN_FLIGHT_BYTES = 8 * CV_FRAME_BYTES };
 
-static void dial_later(struct party *party, uint64_t delay_ms);
+static void dial_later(struct party *party, int which, uint64_t delay_ms);
 
 /* Bytes, or (none) the end of the stream. */
 struct piece {
@@ -26,7 +27,7 @@ static void ended(struct end *end) {
   world_log(party->world, "%s: connection %llu ends", party->identity.name, (unsigned long long)end->cable->number);
   party->ops->closed(party, end);
   if (end == &end->cable->end[0]) {
-    dial_later(party, BACKOFF_MIN_MS + world_below(party->world, BACKOFF_MS));
+    dial_later(party, end->cable->dial, BACKOFF_MIN_MS + world_below(party->world, BACKOFF_MS));
   }
 }
 
@@ -154,6 +155,9 @@ void net_send(struct end *end, const void *bytes, size_t n) {
 void net_send_frame(struct end *end, const struct cv_wire *wire, const void *frame) {
   struct world *world = end->party->world;
   CV_REQUIRE(wire->encode(frame, &world->encoding, &world->bytes) == CV_OK);
+  if (world->two != NULL && (end->party == world->broker || end->party == world->cobroker)) {
+    truth_overhear(world->truth, end->party->identity.name, world->bytes.data, world->bytes.len);
+  }
   net_send(end, world->bytes.data, world->bytes.len);
   cv_buf_clear(&world->bytes);
 }
@@ -193,7 +197,7 @@ void net_close(struct end *end) {
     post(end->other, NULL, 0, true, travel_ms(end->party->world));
   }
   if (end == &end->cable->end[0] && end->party->up) {
-    dial_later(end->party, BACKOFF_MIN_MS + world_below(end->party->world, BACKOFF_MS));
+    dial_later(end->party, end->cable->dial, BACKOFF_MIN_MS + world_below(end->party->world, BACKOFF_MS));
   }
 }
 
@@ -216,14 +220,32 @@ void net_gone(struct party *party) {
   }
 }
 
-struct cable *net_any(struct world *world) {
+static bool is_open(const struct cable *cable, const struct party *party) {
+  bool is_its = party == NULL || cable->end[0].party == party || cable->end[1].party == party;
+  return is_its && cable->end[0].open && cable->end[1].open;
+}
+
+struct cable *net_any_of(struct world *world, const struct party *party) {
   uint64_t open = 0;
   for (struct cable *cable = world->cables; cable != NULL; cable = cable->next) {
-    open += cable->end[0].open && cable->end[1].open;
+    open += is_open(cable, party);
   }
   uint64_t chosen = open == 0 ? 0 : world_below(world, open);
   for (struct cable *cable = world->cables; cable != NULL; cable = cable->next) {
-    if (cable->end[0].open && cable->end[1].open && chosen-- == 0) {
+    if (is_open(cable, party) && chosen-- == 0) {
+      return cable;
+    }
+  }
+  return NULL;
+}
+
+struct cable *net_any(struct world *world) {
+  return net_any_of(world, NULL);
+}
+
+struct cable *net_between(struct world *world, const struct party *dialler, const struct party *listener) {
+  for (struct cable *cable = world->cables; cable != NULL; cable = cable->next) {
+    if (is_open(cable, dialler) && cable->end[0].party == dialler && cable->end[1].party == listener) {
       return cable;
     }
   }
@@ -231,20 +253,20 @@ struct cable *net_any(struct world *world) {
 }
 
 static void dial(struct world *world, struct event *event) {
-  struct party *party = event->party, *to = party->dials;
+  struct party *party = event->party, *to = party->dials[event->which];
   if (party->stays_away) {
     return;
   }
-  if (party == world->broker && world->impostor != NULL && world->calm_ms == 0 && world_chance(world, 50)) {
+  if (to == world->thirdparty && world->impostor != NULL && world->calm_ms == 0 && world_chance(world, 50)) {
     to = world->impostor;
   }
   if (!to->up || (world->calm_ms == 0 && world_chance(world, 5))) {
-    dial_later(party, BACKOFF_MIN_MS + world_below(world, BACKOFF_MS));
+    dial_later(party, event->which, BACKOFF_MIN_MS + world_below(world, BACKOFF_MS));
     return;
   }
   struct cable *cable = calloc(1, sizeof(*cable));
   CV_REQUIRE(cable != NULL);
-  *cable = (struct cable){.next = world->cables, .number = ++world->cable_count};
+  *cable = (struct cable){.next = world->cables, .number = ++world->cable_count, .dial = event->which};
   world->cables = cable;
   for (int i = 0; i < 2; i++) {
     cable->end[i] = (struct end){.cable = cable,
@@ -262,13 +284,15 @@ static void dial(struct world *world, struct event *event) {
   }
 }
 
-static void dial_later(struct party *party, uint64_t delay_ms) {
-  world_at(party->world, delay_ms, dial, party, NULL, 0);
+static void dial_later(struct party *party, int which, uint64_t delay_ms) {
+  world_at(party->world, delay_ms, dial, party, NULL, which);
 }
 
 void net_started(struct party *party) {
-  if (party->dials != NULL) {
-    dial_later(party, 1 + world_below(party->world, BACKOFF_MIN_MS));
+  for (int i = 0; i < WORLD_DIALS; i++) {
+    if (party->dials[i] != NULL) {
+      dial_later(party, i, 1 + world_below(party->world, BACKOFF_MIN_MS));
+    }
   }
 }
 

@@ -34,6 +34,7 @@ struct end {
 struct cable {
   struct cable *next;
   struct end end[2]; /* of the dialler, of the listener */
+  int dial;          /* which of the dialler's */
   uint64_t number;
 };
 
@@ -50,8 +51,10 @@ void net_send_bytes(struct end *end, const void *bytes, size_t n);
 /* Closes this end; what was sent before still arrives. */
 void net_close(struct end *end);
 void net_cut(struct world *world, struct cable *cable);
-/* A random open connection; NULL if there is none. */
+/* A random open connection, of anybody or of this party; the open one between two parties. NULL if there is none. */
 struct cable *net_any(struct world *world);
+struct cable *net_any_of(struct world *world, const struct party *party);
+struct cable *net_between(struct world *world, const struct party *dialler, const struct party *listener);
 void net_fini(struct world *world);
 
 #endif

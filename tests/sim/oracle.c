@@ -14,7 +14,8 @@ struct run {
   const struct scenario *scenario;
   struct oracle *oracle;
   struct cv_policy *policy;
-  struct cv_mechanism *mechanism[SCENARIO_ARMS];
+  struct cv_mechanism *mechanism[SCENARIO_ARMS],
+      *other[SCENARIO_ARMS];                             /* the co-broker's, over sums of zero; or NULL */
   uint64_t plays[SCENARIO_ARMS], all;                    /* of each arm, of all */
   uint64_t tokens[SCENARIO_ARMS], summed[SCENARIO_ARMS]; /* shown of each arm, in its latest release */
   uint64_t paid_micro;
@@ -40,6 +41,17 @@ static uint64_t spent_on(const struct run *run, const struct cv_mechanism *mecha
                                    : spent; /* either covers it, the privatizer's if it has no delta */
 }
 
+/* The noise of the co-broker in the arm's next release; it doubles the noise that a release tells of. */
+static int64_t add_other(struct cv_mechanism *other, uint64_t seed, struct cv_release *release) {
+  struct cv_rng_seeded noise;
+  cv_rng_seeded_init(&noise, seed, CV_RNG_NOISE_COBROKER, release->arm, other->releases + 1);
+  cv_mechanism_draw(other, &noise.rng);
+  for (uint32_t i = 0; i < release->noise.groups; i++) {
+    release->noise.group[i].count *= 2;
+  }
+  return cv_mechanism_release(other, 0);
+}
+
 /* The scores of the arm that the plan shows; `first`: plays of each arm before the plan. */
 static void collect(struct run *run, const struct cv_plan *plan, uint32_t arm, const uint64_t *first) {
   struct oracle *oracle = run->oracle;
@@ -59,6 +71,7 @@ static void collect(struct run *run, const struct cv_plan *plan, uint32_t arm, c
                           .tokens = *summed,
                           .noisy_sum = cv_mechanism_release(mechanism, shows_sum(run->scenario, plan, first, arm))};
   cv_mechanism_noise(&mechanism->law, mechanism->releases, &release->noise);
+  release->noisy_sum += run->other[arm] == NULL ? 0 : add_other(run->other[arm], run->scenario->seed, release);
   uint64_t spent = spent_on(run, mechanism);
   oracle->spent_micro = spent > oracle->spent_micro ? spent : oracle->spent_micro;
   cv_policy_apply(run->policy, release);
@@ -126,12 +139,14 @@ void oracle_ask(const struct scenario *scenario, uint64_t seed, struct oracle *r
   CV_REQUIRE(cv_policy_new(&spec, seed, &run.policy) == CV_OK);
   for (uint32_t i = 0; i < scenario->arms; i++) {
     run.mechanism[i] = mechanism_new(&law);
+    run.other[i] = scenario->two ? mechanism_new(&law) : NULL;
   }
   while (next(&run, &step)) {
   }
   for (uint32_t i = 0; i < scenario->arms; i++) {
     cv_policy_standing(run.policy, i, &ret->standing[i]);
     cv_mechanism_free(run.mechanism[i]);
+    cv_mechanism_free(run.other[i]);
   }
   cv_policy_step_fini(&step);
   cv_policy_free(run.policy);

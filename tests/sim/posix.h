@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* System calls of broker/anchor.c, redirected to a simulated disk (vfs.h); the rest of anchor.c is the product's
+/* System calls of broker/both/anchor.c, redirected to a simulated disk (vfs.h); the rest of anchor.c is the product's
  * code. */
 #ifndef CV_SIM_POSIX_H
 #define CV_SIM_POSIX_H

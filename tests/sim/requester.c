@@ -9,7 +9,7 @@
 #include "tests/sim/truth.h"
 #include "tests/support/alloc_fault.h"
 
-enum { TIMER_CANCEL };
+enum { TIMER_CANCEL, AGAIN_MS = 500 /* after a lie a campaign may go on for ever, and a request may be lost */ };
 enum stage { STAGE_SUBMIT, STAGE_WATCH, STAGE_EXPORT, STAGE_PURGE, STAGE_GONE, STAGE_DONE };
 
 struct self {
@@ -212,9 +212,11 @@ static void timer(struct party *party, int which) {
   if (party->end != NULL && self->stage == STAGE_WATCH) {
     struct cv_order_frame frame = {.kind = CV_ORDER_CANCEL, .as.campaign = self->id};
     send(party, &frame);
-    return;
+    if (party->world->scenario.lie == LIE_NONE) {
+      return;
+    }
   }
-  party_after(party, 50, TIMER_CANCEL);
+  party_after(party, party->world->scenario.lie == LIE_NONE ? 50 : AGAIN_MS, TIMER_CANCEL);
 }
 
 static bool start(struct party *party, struct cv_why *why) {

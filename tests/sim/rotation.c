@@ -70,5 +70,6 @@ void rotation_check_tickets(struct world *world, struct cv_broker_store *store) 
 
 void rotation_fini(struct world *world) {
   cv_ring_fini(&world->ring);
+  cv_ring_fini(&world->ring_cobroker);
   cv_ring_fini(&world->snapshot_ring);
 }

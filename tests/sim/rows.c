@@ -4,16 +4,34 @@
 #include "tests/sim/shows.h"
 #include "tests/sim/tally.h"
 #include "tests/sim/truth_state.h"
+#include "tests/sim/two.h"
 
-/* A row of the worker for the arm, with that score; UINT64_MAX if it has none. */
-static uint64_t find_row(const struct world *world, uint64_t worker, uint32_t arm, int64_t score) {
-  uint64_t row, to;
+/* Whether a row says what the token says: with two brokers the token rounds it. */
+static bool says(const struct world *world, uint64_t row, const struct cv_token *token) {
+  uint64_t measurement, value = world->persons.value[row], scale = cv_split_scale(world->scenario.score_bits);
+  if (token->share == NULL) {
+    return token->values == 1 && token->value[0] == (int64_t)value;
+  }
+  return two_measured(world->two, token->share->nonce, &measurement) && measurement * scale < value + scale &&
+         value < (measurement + 1) * scale;
+}
+
+/* A row of the worker for the arm, with that score; UINT64_MAX if it has none. One that has left with the ticket of
+ * this `number` comes first. */
+static uint64_t find_row(const struct truth *truth, uint64_t worker, uint32_t arm, const struct cv_token *token,
+                         uint64_t number) {
+  const struct world *world = truth->world;
+  uint64_t row, to, found = UINT64_MAX;
   for (persons_rows(world, worker, &row, &to); row < to; row++) {
-    if (world->persons.arm[row] == arm && world->persons.value[row] == score) {
-      return row;
+    if (world->persons.arm[row] == arm && says(world, row, token)) {
+      bool is_better = truth->row_left[row] == number || (world->row_given[row] && truth->row_left[row] == 0);
+      found = found == UINT64_MAX || is_better ? row : found;
+      if (truth->row_left[row] == number) {
+        return row;
+      }
     }
   }
-  return UINT64_MAX;
+  return found;
 }
 
 /* The number of rows of the worker that have not left; of the arm, or of any (CV_WISH_NONE). */
@@ -29,10 +47,10 @@ static uint32_t count_left(const struct truth *truth, uint64_t worker, uint32_t 
 void truth_gave_row(struct truth *truth, const struct cv_ticket *ticket, const struct cv_token *token,
                     uint64_t number) {
   struct world *world = truth->world;
-  uint64_t row = token->values == 1 ? find_row(world, ticket->worker, ticket->item, token->value[0]) : UINT64_MAX;
+  uint64_t row = find_row(truth, ticket->worker, ticket->item, token, number);
   if (row == UINT64_MAX) {
-    world_fail(world, "16: worker %llu gives %lld for arm %u; it has no such row", (unsigned long long)ticket->worker,
-               (long long)token->value[0], ticket->item);
+    world_fail(world, "16: worker %llu gives a token for arm %u; it has no such row",
+               (unsigned long long)ticket->worker, ticket->item);
     return;
   }
   if (!world->row_given[row]) {
@@ -89,7 +107,7 @@ int64_t truth_sum(const struct truth *truth, const struct campaign *campaign, co
 void truth_counted(struct truth *truth, const struct cv_crowd_frame *answers, size_t from,
                    const struct cv_token *token) {
   const struct scenario *scenario = &truth->world->scenario;
-  bool is_told = (scenario->persons || scenario->golds > 0) && !truth->world->rolled_back;
+  bool is_told = (scenario->persons || scenario->golds > 0) && !scenario->two && !truth->world->rolled_back;
   for (size_t i = from; i < answers->acks && is_told; i++) {
     struct cv_ticket ticket;
     uint64_t first[SCENARIO_ARMS];

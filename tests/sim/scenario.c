@@ -627,6 +627,7 @@ void scenario_draw(uint64_t seed, bool calm, struct scenario *ret) {
   draw_lies(&s);
   draw_gold(&s);
   draw_pairs(&s);
+  scenario_draw_two(&s, calm);
   *ret = s;
 }
 
@@ -638,7 +639,7 @@ static enum kind kind_of(const struct scenario *s) {
  * without a limit. */
 static bool can_soak(const struct scenario *s) {
   bool plays = !s->graph || (scenario_is_scripted(s) && s->edges > 0 && s->plays > 4);
-  bool goes_on = !scenario_is_exact(s) && !s->persons && s->own_tokens == 0 && s->golds == 0;
+  bool goes_on = !scenario_is_exact(s) && !s->two && !s->persons && s->own_tokens == 0 && s->golds == 0;
   return is(s->privatizer.name, "none") && goes_on && s->greed == 0 && plays;
 }
 
@@ -745,7 +746,9 @@ void scenario_spec(const struct scenario *s, struct cv_spec *ret) {
                          .pairs = s->pairs,
                          .tokens = s->tokens,
                          .deadline_ms = s->ending == ENDING_DEADLINE ? s->ending_ms : 0,
-                         .idle_ms = s->ending == ENDING_IDLE ? s->ending_ms : 0};
+                         .idle_ms = s->ending == ENDING_IDLE ? s->ending_ms : 0,
+                         .brokers = s->two ? 2 : 0,
+                         .score_bits = s->score_bits};
   choose(&spec.policy, s->policy);
   choose(&spec.mechanism, s->mechanism);
   CV_REQUIRE(s->horizon == 0 || cv_params_set_number(&spec.mechanism.params, "horizon", s->horizon) == CV_OK);

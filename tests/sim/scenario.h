@@ -47,8 +47,37 @@ enum fault {
   FAULT_FULL_POOL,
   FAULT_DAMAGE,
   FAULT_ROTATE,
+  FAULT_CRASH_COBROKER,
+  FAULT_DISK_COBROKER,
+  FAULT_CUT_COBROKER,
+  FAULT_REVOKE,
+  FAULT_ROLLBACK_COBROKER,
   FAULT_COUNT
 };
+
+/* What a broker tells the co-broker that is not so; then what a co-broker tells the broker, or a worker. */
+#define LIES(LIE)                                                        \
+  LIE(NONE, "nothing")                                                   \
+  LIE(PLACE, "another place of a token")                                 \
+  LIE(ARM, "another arm of a token")                                     \
+  LIE(WORKER, "another slot of a token")                                 \
+  LIE(TWICE, "a token twice")                                            \
+  LIE(GARBAGE, "another verifier share")                                 \
+  LIE(AGAIN, "a batch under the number of the one before")               \
+  LIE(SHORT, "a closing before all tokens are there")                    \
+  LIE(CLOSING, "a closing of another arm, plan, or tokens")              \
+  LIE(PLAN, "another plan")                                              \
+  LIE(OPENING, "another database, spec or position")                     \
+  LIE(SILENCE, "nothing of what it should")                              \
+  LIE(SESSION, "that a session is not known, of a token that it counts") \
+  LIE(ACCEPTED, "that a token counts that does not")                     \
+  LIE(HALF, "another half")                                              \
+  LIE(KEY, "a second key")                                               \
+  LIE(TERMS, "other terms to a worker")                                  \
+  LIE(SILENCE_CO, "nothing of what it should, as the co-broker")
+#define LIE_NAME(name, words)  LIE_##name,
+#define LIE_WORDS(name, words) words,
+enum lie { LIES(LIE_NAME) LIE_COUNT };
 
 struct scenario {
   uint64_t seed;
@@ -107,6 +136,14 @@ struct scenario {
   enum rollback rollback;
   uint32_t faults, gap_ms;
   uint32_t weight[FAULT_COUNT];
+  /* Campaigns with two brokers; which of them lies, from when on and how often. */
+  bool two;
+  uint32_t score_bits;
+  uint64_t co_epsilon_micro; /* the lifetime epsilon of a worker at the co-broker */
+  enum rollback co_rollback;
+  enum lie lie;
+  uint64_t lie_ms;
+  uint32_t lie_times;
 };
 
 /* The least tokens of an epoch: the operator's limit, unless each token is protected by itself. */
@@ -118,6 +155,10 @@ void scenario_draw(uint64_t seed, bool calm, struct scenario *ret);
 enum kind { KIND_RANKING, KIND_GRAPH, KIND_HIRES, KIND_COUNT };
 /* Campaigns of one kind, one after another, without faults: to find what grows with time and must not. */
 void scenario_soak(enum kind kind, uint32_t campaigns, struct scenario *ret);
+/* Lets one seed in some have campaigns with two brokers. */
+void scenario_draw_two(struct scenario *scenario, bool calm);
+/* The lie is one of the broker. */
+bool scenario_lies_broker(const struct scenario *scenario);
 /* A description in words, one or two lines. */
 void scenario_tell(const struct scenario *scenario, char *to, size_t n);
 /* Exact sums leave: a worker that gives is unprotected, and gives to no other campaign. */

@@ -22,7 +22,13 @@ void scenario_tell(const struct scenario *s, char *to, size_t n) {
       [FAULT_DRAIN] = "broker asked to stop",
       [FAULT_ROTATE] = "seal key replaced",
       [FAULT_FULL_POOL] = "gateway's disk",
+      [FAULT_CRASH_COBROKER] = "co-broker crashes",
+      [FAULT_DISK_COBROKER] = "co-broker's disk",
+      [FAULT_CUT_COBROKER] = "cuts of the co-broker",
+      [FAULT_REVOKE] = "certificates revoked",
+      [FAULT_ROLLBACK_COBROKER] = "co-broker rolled back",
   };
+  static const char *const lie[] = {LIES(LIE_WORDS)};
   static const char *const ending[] = {"none", "cancel", "deadline", "idle"};
   int at = snprintf(
       to, n,
@@ -33,14 +39,15 @@ void scenario_tell(const struct scenario *s, char *to, size_t n) {
       "%u "
       "pests%s, %u rivals; releases of %u; "
       "ended by %s at "
-      "%llu ms; %u "
+      "%llu ms; %s brokers%s%s; %u "
       "faults of:",
       s->requesters, s->campaigns, s->policy, s->pairs ? " of pairs" : "", s->arms, s->tokens_per_round,
       (unsigned long long)s->tokens, s->mechanism, s->horizon, s->privatizer.name, s->radius, s->settled, s->lies,
       s->golds, (double)s->budget_micro / 1e6, s->edges, s->greed, s->pools, s->picky ? " (one of them picky)" : "",
       s->liars, s->pool_workers, s->persons ? " with rows" : "", s->own_tokens, s->pests,
       s->impostor ? ", an impostor" : "", s->rivals, s->release_tokens, ending[s->ending],
-      (unsigned long long)s->ending_ms, s->faults);
+      (unsigned long long)s->ending_ms, s->two ? "two" : "no two",
+      s->lie == LIE_NONE ? "" : ", a lie: ", s->lie == LIE_NONE ? "" : lie[s->lie], s->faults);
   for (int i = 0; i < FAULT_COUNT && at > 0 && (size_t)at < n; i++) {
     if (s->weight[i] > 0) {
       at += snprintf(to + at, n - (size_t)at, " %s,", fault[i]);

@@ -4,6 +4,7 @@
 
 #include "tests/sim/tally.h"
 #include "tests/sim/truth_state.h"
+#include "tests/sim/two.h"
 
 void truth_sealed(struct truth *truth, const uint8_t *nonce) {
   uint64_t first;
@@ -43,13 +44,13 @@ struct word {
 
 struct words {
   uint8_t partial[SPIED][PARTIAL_BYTES];
-  struct word word[3 * SPIED + CV_RING_KEYS];
+  struct word word[3 * SPIED + CV_RING_KEYS + TWO_WORDS];
   size_t n;
-  uint64_t hint[64]; /* a bit for each hash that some of them have */
+  uint64_t hint[256]; /* a bit for each hash that some of them have */
 };
 
 static uint32_t hash_of(uint64_t bits) {
-  return (uint32_t)((bits * UINT64_C(0x9e3779b97f4a7c15)) >> 52);
+  return (uint32_t)((bits * UINT64_C(0x9e3779b97f4a7c15)) >> 50);
 }
 
 static void add_word(struct words *words, const char *what, const uint8_t *bytes, size_t n) {
@@ -57,6 +58,15 @@ static void add_word(struct words *words, const char *what, const uint8_t *bytes
   memcpy(&bits, bytes, sizeof(bits));
   words->word[words->n++] = (struct word){.bits = bits, .what = what, .bytes = bytes, .n = n};
   words->hint[hash_of(bits) / 64] |= UINT64_C(1) << hash_of(bits) % 64;
+}
+
+/* Of campaigns with two brokers. */
+static void add_shares(const struct truth *truth, struct words *words) {
+  const uint8_t *bytes;
+  size_t n;
+  for (size_t i = 0; truth->world->two != NULL && two_secret(truth->world->two, i, &bytes, &n); i++) {
+    add_word(words, n == sizeof(uint64_t) ? "a share, or a sum of shares" : "a helper's seed", bytes, n);
+  }
 }
 
 static void collect_words(const struct truth *truth, struct words *ret) {
@@ -76,13 +86,18 @@ static void collect_words(const struct truth *truth, struct words *ret) {
   for (size_t i = 0; i < truth->world->ring.n; i++) {
     add_word(ret, "a master key", truth->world->ring.item[i].key->bytes, CV_KEY_BYTES);
   }
+  add_shares(truth, ret);
+  const uint8_t *key = NULL;
+  for (size_t i = 0; truth->world->two != NULL && (key = two_key(truth->world->two, i)) != NULL; i++) {
+    add_word(ret, "a verify key", key, CV_SPLIT_SEED_BYTES);
+  }
 }
 
-static void compare_words(struct truth *truth, const struct words *words, const char *file, const uint8_t *at,
-                          size_t left) {
+static void compare_words(struct truth *truth, const struct words *words, const char *file, uint64_t bits,
+                          const uint8_t *at, size_t left) {
   for (size_t i = 0; i < words->n; i++) {
     const struct word *word = &words->word[i];
-    if (left >= word->n && memcmp(at, word->bytes, word->n) == 0) {
+    if (word->bits == bits && left >= word->n && memcmp(at, word->bytes, word->n) == 0) {
       world_fail(truth->world, "5: %s holds %s in plain text", file, word->what);
     }
   }
@@ -94,14 +109,14 @@ static void search_bytes(struct truth *truth, const struct words *words, const c
     uint64_t bits;
     memcpy(&bits, bytes + i, sizeof(bits));
     if ((words->hint[hash_of(bits) / 64] >> hash_of(bits) % 64 & 1) != 0) {
-      compare_words(truth, words, file, bytes + i, n - i);
+      compare_words(truth, words, file, bits, bytes + i, n - i);
     }
   }
 }
 
 void truth_search(struct truth *truth) {
   struct world *world = truth->world;
-  const struct disk *disks[] = {&world->disk_broker, &world->disk_thirdparty};
+  const struct disk *disks[] = {&world->disk_broker, &world->disk_thirdparty, &world->disk_cobroker};
   struct words words;
   tally(TALLY_SEARCHED);
   collect_words(truth, &words);
@@ -112,4 +127,11 @@ void truth_search(struct truth *truth) {
       search_bytes(truth, &words, file->name, file->durable, file->durable_n);
     }
   }
+}
+
+void truth_overhear(struct truth *truth, const char *whose, const uint8_t *bytes, size_t n) {
+  struct words words = {.n = 0};
+  add_shares(truth, &words);
+  tally(TALLY_OVERHEARD);
+  search_bytes(truth, &words, whose, bytes, n);
 }

@@ -123,6 +123,42 @@
   MUST(END_BUDGET, "campaigns ended: budget")                                      \
   MUST(END_RECOVERED, "campaigns ended: recovered")                                \
   MUST(END_FROZEN, "campaigns ended: frozen")                                      \
+  MUST(TWO, "worlds with campaigns with two brokers")                              \
+  MUST(CHECKS_TWO, "times that the co-broker was checked")                         \
+  MUST(COMMITS_COBROKER, "commits of the co-broker")                               \
+  MUST(KILLS_COBROKER, "co-broker killed")                                         \
+  MUST(POWER_COBROKER, "power lost at the co-broker")                              \
+  MUST(SPLIT_TOKENS, "tokens split")                                               \
+  MUST(HALVES, "halves of the co-broker")                                          \
+  MUST(DISCARDS, "closings without a half")                                        \
+  MUST(ANSWER_ACCEPTED, "answers: counts")                                         \
+  MUST(ANSWER_PROOF, "answers: the proof fails")                                   \
+  MUST(ANSWER_PLACE, "answers: place or slot is taken")                            \
+  MUST(ANSWER_WORKER, "answers: the worker has nothing left")                      \
+  MUST(ANSWER_SESSION, "answers: no such session")                                 \
+  MUST(OVERHEARD, "messages searched for shares")                                  \
+  MUST(ANSWERS_AGAIN, "answers sent again")                                        \
+  MUST(REVOKED, "certificates of gateways revoked, and replaced")                  \
+  MUST(COBROKER_OLDER, "co-broker's database rolled back, refused by the anchor")  \
+  MUST(COBROKER_BOTH_OLDER, "co-broker's database and anchor rolled back")         \
+  MUST(COBROKER_RECOVERED, "co-broker's older database recovered")                 \
+  MUST(LIE_PLACE, "lies: another place")                                           \
+  MUST(LIE_ARM, "lies: another arm")                                               \
+  MUST(LIE_WORKER, "lies: another slot")                                           \
+  MUST(LIE_TWICE, "lies: a token twice")                                           \
+  MUST(LIE_GARBAGE, "lies: another verifier share")                                \
+  MUST(LIE_AGAIN, "lies: a batch under an earlier number")                         \
+  MUST(LIE_SHORT, "lies: a closing too early")                                     \
+  MUST(LIE_CLOSING, "lies: another closing")                                       \
+  MUST(LIE_PLAN, "lies: another plan")                                             \
+  MUST(LIE_OPENING, "lies: another opening")                                       \
+  MUST(LIE_SILENCE, "lies: silence of the broker")                                 \
+  MUST(LIE_SESSION, "lies: no such session")                                       \
+  MUST(LIE_ACCEPTED, "lies: a token counts")                                       \
+  MUST(LIE_HALF, "lies: another half")                                             \
+  MUST(LIE_KEY, "lies: a second key")                                              \
+  MUST(LIE_TERMS, "lies: other terms")                                             \
+  MUST(LIE_SILENCE_CO, "lies: silence of the co-broker")                           \
   MUST(LASTS, "last releases of arms whose data are used up")                      \
   MAY(END_USED_UP, "campaigns ended: data used up")                                \
   MUST(END_REFUSED, "campaigns ended: refused")

@@ -4,6 +4,7 @@
 
 #include "broker/conn.h"
 #include "common/base/array.h"
+#include "proto/codec/chain.h"
 #include "tests/sim/shows.h"
 #include "tests/sim/tally.h"
 #include "tests/sim/truth_state.h"
@@ -200,7 +201,7 @@ void truth_open(const uint8_t *bytes, struct cv_ticket *ret) {
 /* 11: a token leaves, for the first time or again. */
 static void check_kept(struct truth *truth, const struct cv_ticket *ticket, const struct cv_token *token,
                        uint64_t number) {
-  truth->left[ticket->worker] += seen_add(&truth->given, number) ? token->values : 0;
+  truth->left[ticket->worker] += !seen_add(&truth->given, number) ? 0 : token->share != NULL ? 1 : token->values;
   if (truth->left[ticket->worker] > truth->world->given[ticket->worker]) {
     world_fail(truth->world, "11: score %llu of worker %llu leaves, and %u are stored as given",
                (unsigned long long)truth->left[ticket->worker], (unsigned long long)ticket->worker,
@@ -208,13 +209,22 @@ static void check_kept(struct truth *truth, const struct cv_ticket *ticket, cons
   }
 }
 
-static void check_token(struct truth *truth, const struct cv_token *token) {
-  struct cv_ticket ticket;
+/* With two brokers a slot counts once, whatever is sent for it. */
+static uint64_t number_of(const struct cv_token *token, const struct cv_ticket *ticket) {
   uint64_t number = 1;
-  truth_open(token->ticket, &ticket);
+  if (token->share != NULL) {
+    return (uint64_t)ticket->campaign << 56 | ticket->worker << 16 | ticket->slot;
+  }
   for (size_t i = 0; i < CV_TICKET_BYTES; i++) {
     number = cv_mix64(number ^ token->ticket[i]);
   }
+  return number;
+}
+
+static void check_token(struct truth *truth, const struct cv_token *token) {
+  struct cv_ticket ticket;
+  truth_open(token->ticket, &ticket);
+  uint64_t number = number_of(token, &ticket);
   if (truth->world->scenario.persons) {
     truth_gave_row(truth, &ticket, token, number);
   }

@@ -7,11 +7,14 @@
 #include "broker/payer.h"
 #include "broker/places.h"
 #include "broker/requester.h"
+#include "broker/two.h"
 #include "broker/workers.h"
 #include "common/base/array.h"
+#include "common/prio/field.h"
 #include "tests/sim/shows.h"
 #include "tests/sim/tally.h"
 #include "tests/sim/truth_state.h"
+#include "tests/sim/two.h"
 #include "tests/support/mechanism.h"
 
 /* Where a place's token depends on its worker. */
@@ -144,6 +147,24 @@ static void check_last(struct truth *truth, const struct cv_broker_campaign *cor
   }
 }
 
+/* S1: what the tokens say, and the noise of both brokers, in the order of their fields. */
+static int64_t both_halves(struct truth *truth, const struct cv_broker_campaign *core, struct cv_mechanism *mechanism,
+                           const struct cv_release *release, uint64_t first, uint64_t tokens) {
+  uint64_t other = 0;
+  int64_t sum = 0;
+  uint64_t mine =
+      cv_mechanism_release_share(mechanism, two_sum(truth->world->two, core->id, release->arm, first, tokens));
+  bool made = two_half(truth->world->two, core->id, release->number, &other);
+  if (two_is_doubtful(truth->world)) { /* a lying broker can spoil a sum, and no more */
+    return release->noisy_sum;
+  }
+  if (!made || !cv_field_lift(cv_field_add(mine, other), &sum)) {
+    world_fail(truth->world, "S1: release %llu of arm %u: %s", (unsigned long long)release->number, release->arm,
+               made ? "its halves are no sum" : "the co-broker has made no half of it");
+  }
+  return sum;
+}
+
 /* The noise that was stored with the epoch and the scores of its places must add up to the release. */
 static void check_sum(struct truth *truth, const struct cv_broker_campaign *core, const struct campaign *campaign,
                       const struct cv_plan *plan, const struct cv_release *release, struct cv_mechanism *mechanism) {
@@ -161,7 +182,9 @@ static void check_sum(struct truth *truth, const struct cv_broker_campaign *core
     }
   }
   shows_plays(campaign->plan, plan->number - 1, first);
-  int64_t sum = cv_mechanism_release(mechanism, truth_sum(truth, campaign, plan, first, release->arm));
+  int64_t sum = truth->world->two != NULL
+                    ? both_halves(truth, core, mechanism, release, first[release->arm], tokens)
+                    : cv_mechanism_release(mechanism, truth_sum(truth, campaign, plan, first, release->arm));
   uint64_t summed = mechanism_tokens(&core->privacy.law, mechanism->releases, last, tokens, before + tokens);
   if (release->tokens != summed) {
     world_fail(truth->world, "1: release %llu of arm %u has %llu tokens; expected %llu",
@@ -270,10 +293,18 @@ struct count {
   int64_t sum;
 };
 
+/* With two brokers a share of the sum, an element. */
+static int64_t add_value(struct truth *truth, const struct cv_broker_campaign *core, int64_t sum, uint32_t played,
+                         uint64_t place, uint32_t arm) {
+  return two_is_doubtful(truth->world) ? 0
+         : truth->world->two != NULL
+             ? (int64_t)cv_field_add((uint64_t)sum, two_share(truth->world->two, core->id, arm, place))
+             : sum + truth_value(truth, truth_campaign(truth, core->id), played, place, arm);
+}
+
 /* From the filled places: in an arm whose epoch is closed, all are filled. */
 static void count_places(struct truth *truth, struct cv_broker_campaign *core, const struct cv_plan *plan,
                          const uint64_t *first, uint32_t index, struct count *ret) {
-  const struct campaign *campaign = truth_campaign(truth, core->id);
   struct count count = {0};
   for (uint32_t i = 0; i < plan->wants; i++) {
     uint32_t played = plan->want[i].arm;
@@ -282,7 +313,7 @@ static void count_places(struct truth *truth, struct cv_broker_campaign *core, c
       if (is_over || cv_chunks_bit(&core->places, cv_place_bit(&core->arm[played], j))) {
         count.plays += played == index;
         count.seen++;
-        count.sum += truth_value(truth, campaign, played, first[played] + j, index);
+        count.sum = add_value(truth, core, count.sum, played, first[played] + j, index);
       }
     }
   }
@@ -306,7 +337,8 @@ static void check_epoch(struct truth *truth, struct cv_broker_campaign *core, co
                scenario_least(&truth->world->scenario));
   }
   count_places(truth, core, plan, first, index, &count);
-  if (count.plays != arm->filled || count.seen != arm->seen || count.sum != arm->sum) {
+  bool is_sum = count.sum == arm->sum || two_is_doubtful(truth->world); /* then no sum of the broker is known */
+  if (count.plays != arm->filled || count.seen != arm->seen || !is_sum) {
     world_fail(truth->world, "1: arm %u counts %u plays, %llu tokens with sum %lld; its places have %u, %llu and %lld",
                index, arm->filled, (unsigned long long)arm->seen, (long long)arm->sum, count.plays,
                (unsigned long long)count.seen, (long long)count.sum);
@@ -336,9 +368,12 @@ static void check_room(struct truth *truth, const struct cv_broker *core, const 
   for (const struct cv_broker_conn *conn = core->conns; conn != NULL; conn = conn->next) {
     const struct cv_leases *open = conn->workers == NULL ? NULL : &conn->workers->leases;
     for (uint32_t at = open == NULL ? CV_LEASE_NONE : open->first; at != CV_LEASE_NONE; at = open->lease[at].after) {
-      leases += open->lease[at].campaign == campaign->id;
+      const struct cv_lease *lease = &open->lease[at];
+      uint64_t payer = cv_broker_campaign_payer_bit(campaign, lease->worker, lease->slot);
+      leases += lease->campaign == campaign->id && !cv_two_holds_payer(campaign, payer);
     }
   }
+  leases += campaign->two != NULL ? campaign->two->docket.count : 0;
   if (cv_offers_count(&campaign->offered) != leases) {
     world_fail(truth->world, "6: campaign %u has %llu slots offered and %llu assignments", campaign->id,
                (unsigned long long)cv_offers_count(&campaign->offered), (unsigned long long)leases);
@@ -365,6 +400,7 @@ static void check_open(struct truth *truth, struct cv_broker_campaign *core, str
     }
   }
   uint64_t answers = truth_gold_answers(truth, campaign);
+  answers += core->two != NULL ? core->two->spoiled : 0; /* slots of tokens whose proof has failed */
   if (tokens != core->tokens || bits_in(&core->payers) != tokens + answers) {
     world_fail(truth->world,
                "1: campaign %u counts %llu tokens in its arms, %llu in all, %llu answers to gold items, and %llu slots "
@@ -394,18 +430,6 @@ uint64_t truth_price(struct truth *truth, const struct campaign *campaign, uint6
   return scenario_cost(&truth->world->scenario) * truth_shown(truth, campaign, number, arm);
 }
 
-/* A recovery charges no worker more than it had left; that replaces charges which no account could cover. */
-static void check_accounts(struct truth *truth, struct cv_broker *core) {
-  uint64_t enough = truth->world->recovered ? core->config.limits.worker_epsilon_micro : UINT64_MAX;
-  for (uint64_t worker = 1; worker < truth->workers; worker++) {
-    uint64_t spent = cv_accounts_spent(&core->accounts, worker);
-    if (spent < truth->spent_micro[worker] && spent < enough) {
-      world_fail(truth->world, "3: worker %llu has spent %llu micro-epsilon on record; what was acknowledged cost %llu",
-                 (unsigned long long)worker, (unsigned long long)spent, (unsigned long long)truth->spent_micro[worker]);
-    }
-  }
-}
-
 static void check_acknowledged(struct truth *truth, struct cv_broker *core) {
   for (size_t i = 0; i < truth->acknowledged.n; i++) {
     const struct cv_ticket *ticket = &truth->acknowledged.ticket[i];
@@ -421,95 +445,6 @@ static void check_acknowledged(struct truth *truth, struct cv_broker *core) {
                  (unsigned long long)ticket->worker, ticket->slot);
       return;
     }
-  }
-}
-
-static bool has_last(const struct campaign *campaign) {
-  size_t i = 0;
-  while (i < campaign->releases && !campaign->release[i].last) {
-    i++;
-  }
-  return i < campaign->releases;
-}
-
-/* The cost of the campaign's tokens to their workers. For an ended campaign it is known how many places of its last
- * plan were filled, but not which. */
-static void cost_of(struct truth *truth, const struct cv_arm *arms, uint64_t tokens, const struct campaign *campaign,
-                    uint64_t *least, uint64_t *most) {
-  uint64_t left = tokens, low = UINT64_MAX, high = 0, rest = 0;
-  if (has_last(campaign)) { /* not all places of its plans are filled; without a graph each costs the same */
-    *least += tokens * scenario_cost(&truth->world->scenario);
-    *most += tokens * scenario_cost(&truth->world->scenario);
-    return;
-  }
-  for (size_t i = 0; i < campaign->plans; i++) {
-    const struct cv_plan *plan = &campaign->plan[i];
-    bool is_last = i + 1 == campaign->plans;
-    for (uint32_t j = 0; j < plan->wants; j++) {
-      const struct cv_want *want = &plan->want[j];
-      const struct cv_arm *arm = arms == NULL ? NULL : &arms[want->arm];
-      uint64_t price = truth_price(truth, campaign, plan->number, want->arm);
-      bool is_known = !is_last || arm != NULL;
-      uint64_t plays = is_last && arm != NULL && arm->plan == plan->number ? arm->filled : want->tokens;
-      *least += is_known ? plays * price : 0;
-      *most += is_known ? plays * price : 0;
-      left -= is_known ? plays : 0;
-      rest += is_known ? 0 : plays * price;
-      low = !is_known && plays > 0 && price < low ? price : low;
-      high = !is_known && plays > 0 && price > high ? price : high;
-    }
-  }
-  uint64_t fewest = left == 0 ? 0 : left * low;
-  *least += fewest < rest ? fewest : rest;
-  *most += left * high < rest ? left * high : rest;
-}
-
-/* With exact sums an account is untouched or marked unprotected: for every worker that gave, and for no more. */
-static void check_unprotected(struct truth *truth, struct cv_broker *core) {
-  uint64_t unprotected = 0, least = 0, most = core->totals.tokens;
-  for (uint64_t worker = 1; worker < truth->workers; worker++) {
-    uint64_t its = cv_accounts_spent(&core->accounts, worker);
-    unprotected += its == UINT64_MAX;
-    least += truth->spent_micro[worker] > 0;
-    if (its != UINT64_MAX && (its > 0 || truth->spent_micro[worker] > 0)) {
-      world_fail(truth->world, "3: worker %llu has spent %llu micro-epsilon; expected nothing, or no limit",
-                 (unsigned long long)worker, (unsigned long long)its);
-    }
-  }
-  if (unprotected < least || unprotected > most) {
-    world_fail(truth->world, "3: %llu workers are unprotected; %llu are known to have given, %llu tokens in all",
-               (unsigned long long)unprotected, (unsigned long long)least, (unsigned long long)most);
-  }
-}
-
-void truth_check_sum_of_accounts(struct truth *truth, struct cv_broker *core) {
-  if (scenario_is_exact(&truth->world->scenario)) {
-    check_unprotected(truth, core);
-    return;
-  }
-  uint64_t spent = 0, least = 0, most = 0, limit = core->config.limits.worker_epsilon_micro;
-  for (uint64_t worker = 1; worker < truth->workers; worker++) {
-    uint64_t its = cv_accounts_spent(&core->accounts, worker);
-    spent += its;
-    if (its > limit) {
-      world_fail(truth->world, "3: worker %llu has spent %llu micro-epsilon; its limit is %llu",
-                 (unsigned long long)worker, (unsigned long long)its, (unsigned long long)limit);
-    }
-  }
-  for (uint32_t id = 1; id < truth->campaigns; id++) {
-    const struct campaign *campaign = &truth->campaign[id];
-    const struct cv_broker_campaign *each = cv_broker_campaign_find(core, id);
-    const struct cv_ended *ended = cv_archive_find(&core->archive, id);
-    uint64_t tokens = each != NULL ? each->tokens : ended != NULL ? ended->progress.tokens : campaign->tokens;
-    if (each == NULL && ended == NULL && !campaign->finished) { /* it is not stored yet */
-      continue;
-    }
-    cost_of(truth, each != NULL ? each->arm : NULL, tokens, campaign, &least, &most);
-    truth_gold_most(truth, campaign, &least, &most);
-  }
-  if (spent < least || spent > most) {
-    world_fail(truth->world, "3: the workers' accounts sum to %llu micro-epsilon, the tokens cost %llu to %llu",
-               (unsigned long long)spent, (unsigned long long)least, (unsigned long long)most);
   }
 }
 
@@ -732,7 +667,7 @@ static void check_left(struct truth *truth, struct cv_broker *core) {
 }
 
 void truth_recovered(struct truth *truth, struct cv_broker *core) {
-  check_accounts(truth, core);
+  truth_check_accounts(truth, core);
   check_left(truth, core);
   for (uint32_t id = 1; id < truth->campaigns; id++) {
     const struct campaign *campaign = &truth->campaign[id];
@@ -756,7 +691,7 @@ void truth_restarted(struct truth *truth, struct cv_broker *core) {
   forget_those_that_are_not_there(truth, core);
   check_all(truth, core, true);
   all_is_stored(truth);
-  check_accounts(truth, core);
+  truth_check_accounts(truth, core);
   truth_check_sum_of_accounts(truth, core);
   check_acknowledged(truth, core);
 }

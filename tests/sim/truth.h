@@ -77,6 +77,8 @@ void truth_wrapped(struct truth *truth, const uint8_t *key);
 void truth_listen_to_seals(struct truth *truth);
 /* Searches both disks for secrets. */
 void truth_search(struct truth *truth);
+/* Searches a message for secrets of the co-broker, and for sums of either. */
+void truth_overhear(struct truth *truth, const char *whose, const uint8_t *bytes, size_t n);
 /* A frame leaves the broker for a worker or the third-party. */
 void truth_told_crowd(struct truth *truth, const struct cv_crowd_frame *frame);
 void truth_told_rank(struct truth *truth, const struct cv_rank_frame *frame);

@@ -133,6 +133,8 @@ void truth_check_hire(struct truth *truth, const struct cv_ticket *ticket);
 /* Scores that a token of the arm shows in that plan, and what its worker is charged for them. */
 uint32_t truth_shown(struct truth *truth, const struct campaign *campaign, uint64_t plan, uint32_t arm);
 uint64_t truth_price(struct truth *truth, const struct campaign *campaign, uint64_t plan, uint32_t arm);
+/* 3: no worker has spent less than its acknowledged tokens cost. */
+void truth_check_accounts(struct truth *truth, struct cv_broker *core);
 /* The sum of the broker's accounts of all workers, and the cost of the tokens of all campaigns. */
 void truth_check_sum_of_accounts(struct truth *truth, struct cv_broker *core);
 

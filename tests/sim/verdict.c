@@ -5,8 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/sim/cobroker.h"
 #include "tests/sim/tally.h"
 #include "tests/sim/truth_state.h"
+#include "tests/sim/two.h"
 
 static bool same_standings(const struct cv_standing *a, const struct cv_standing *b, size_t n) {
   for (size_t i = 0; i < n; i++) {
@@ -68,8 +70,13 @@ void truth_finished(struct truth *truth, const struct cv_finished *finished) {
     world_fail(truth->world, "2: the third-party knew more than the rolled-back broker, and campaign %llu went on: %s",
                (unsigned long long)finished->progress.campaign, cv_end_text(campaign->end));
   }
-  bool greedy = refused && may_be_refused(scenario);
-  if (froze && !greedy && !truth->world->rolled_back) {
+  bool late = refused && scenario->two && scenario->ending == ENDING_DEADLINE; /* before the co-broker knew of it */
+  bool greedy = late || (refused && may_be_refused(scenario)), disagree = truth->world->lied || truth->world->forgot;
+  if (campaign->end == CV_END_FROZEN && truth->world->lied && !truth->world->blamed) {
+    world_fail(truth->world, "S5: a lie has frozen campaign %llu, and no log says whose",
+               (unsigned long long)finished->progress.campaign);
+  }
+  if (froze && !greedy && !truth->world->rolled_back && !disagree) {
     world_fail(truth->world, "campaign %llu ends as %s", (unsigned long long)finished->progress.campaign,
                cv_end_text(campaign->end));
   }
@@ -184,6 +191,9 @@ void truth_end(struct truth *truth) {
   (void)snprintf(path, sizeof(path), "/tmp/cv-sim-%d.db", (int)getpid());
   for (uint64_t id = 1; id < truth->campaigns && !world->rolled_back; id++) {
     const struct campaign *campaign = &truth->campaign[id];
+    if (world->lied || world->forgot) { /* whatever its end, it costs no more than the campaign */
+      continue;
+    }
     if (ending == ENDING_PLAIN && !is_plain(&world->scenario, campaign->end)) {
       world_fail(world, "campaign %llu ends as %s", (unsigned long long)id, cv_end_text(campaign->end));
     }
@@ -195,6 +205,9 @@ void truth_end(struct truth *truth) {
       tally(TALLY_COMPARED);
       oracle_fini(&oracle);
     }
+  }
+  if (world->cobroker != NULL && world->cobroker->up && !world->forgot) {
+    two_flushed(world->two, cobroker_core(world->cobroker));
   }
   if (world->broker->up && !world->rolled_back) {
     truth_check_sum_of_accounts(truth, broker_core(world->broker));

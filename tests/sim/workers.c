@@ -7,7 +7,9 @@
 #include "common/base/local.h"
 #include "common/base/mechanisms.h"
 #include "common/daemon/turn.h"
+#include "tests/sim/cobroker.h"
 #include "tests/sim/net.h"
+#include "tests/sim/sealing.h"
 #include "tests/sim/tally.h"
 #include "tests/sim/truth.h"
 #include "worker/core.h"
@@ -26,9 +28,12 @@ struct self {
   struct cv_turn turn;
   struct cv_crowd_frame frame; /* of this turn */
   bool due, speaks;
-  uint32_t *noted; /* by worker: the number of scores given, not stored yet; 0: nothing new */
-  uint32_t *wish;  /* by worker, its latest wish */
-  struct end *end; /* NULL: not connected */
+  uint32_t *noted;      /* by worker: the number of scores given, not stored yet; 0: nothing new */
+  uint32_t *wish;       /* by worker, its latest wish */
+  struct end *end, *co; /* NULL: not connected; to the co-broker */
+  struct cv_session_ops sessions;
+  struct cv_rng_seeded fresh;
+  struct cv_duo pair;
 };
 
 /* The workers of the last honest gateway are honest about all items but the gold ones, and sometimes about those. */
@@ -120,6 +125,21 @@ static void say(void *data) {
   net_send_frame(self->end, &CV_CROWD_WIRE, &self->frame);
 }
 
+/* To the co-broker nothing leaves that would have to be stored before. */
+static void ask_cobroker(struct party *party) {
+  struct self *self = party->self;
+  struct cv_share_frame frame;
+  if (self->co == NULL || party->dead || party->exits) {
+    return;
+  }
+  party_enter(party);
+  bool due = cv_worker_flush_share(self->pool, party_mono_ms(party), &frame);
+  party_leave(party);
+  if (due && !party->exits) {
+    net_send_frame(self->co, &CV_SHARE_WIRE, &frame);
+  }
+}
+
 static void on_failure(void *data, const char *what, const struct cv_why *why) {
   struct party *party = data;
   world_log(party->world, "%s: %s: %s", party->identity.name, what, why->text);
@@ -133,14 +153,21 @@ static void turn_over(struct party *party) {
   struct self *self = party->self;
   self->due = true;
   cv_turn_over(&self->turn);
+  ask_cobroker(party);
 }
 
 /* ---- in ---- */
 
 static void opened(struct party *party, struct end *end) {
   struct self *self = party->self;
-  self->end = end;
-  cv_worker_join(self->pool, party_mono_ms(party));
+  const struct cv_identity *peer = &end->other->party->identity;
+  if (peer->role == CV_ROLE_COBROKER) {
+    self->co = end;
+    cv_worker_join_co(self->pool, &peer->key);
+  } else {
+    self->end = end;
+    cv_worker_join(self->pool, &peer->key, party_mono_ms(party));
+  }
   turn_over(party);
 }
 
@@ -159,16 +186,43 @@ static void check_wishes(struct party *party, const struct cv_crowd_frame *frame
   }
 }
 
-static void frame(struct party *party, struct end *end, const uint8_t *bytes, size_t n) {
+static enum cv_err take(struct party *party, struct end *end, const uint8_t *bytes, size_t n, struct cv_why *why) {
   struct self *self = party->self;
   struct world *world = party->world;
-  struct cv_crowd_frame frame;
-  struct cv_why why;
-  CV_REQUIRE(cv_crowd_decode(bytes, n, &world->decoding, &frame) == CV_OK);
-  check_wishes(party, &frame);
-  party_enter(party);
-  enum cv_err err = cv_worker_on_crowd(self->pool, &frame, party_mono_ms(party), &why);
+  union {
+    struct cv_crowd_frame crowd;
+    struct cv_share_frame share;
+  } frame;
+  enum cv_err err;
+  if (end == self->co) {
+    CV_REQUIRE(cv_share_decode(bytes, n, &world->decoding, &frame.share) == CV_OK);
+    party_enter(party);
+    err = cv_worker_on_share(self->pool, &frame.share, party_mono_ms(party), why);
+  } else {
+    CV_REQUIRE(cv_crowd_decode(bytes, n, &world->decoding, &frame.crowd) == CV_OK);
+    check_wishes(party, &frame.crowd);
+    party_enter(party);
+    err = cv_worker_on_crowd(self->pool, &frame.crowd, party_mono_ms(party), why);
+  }
   party_leave(party);
+  return err;
+}
+
+static void part(struct party *party, const struct end *end) {
+  struct self *self = party->self;
+  if (self->co == end) {
+    cv_worker_leave_co(self->pool);
+    self->co = NULL;
+  } else if (self->end == end) {
+    cv_worker_leave(self->pool);
+    self->end = NULL;
+  }
+}
+
+static void frame(struct party *party, struct end *end, const uint8_t *bytes, size_t n) {
+  struct world *world = party->world;
+  struct cv_why why = {.text = ""};
+  enum cv_err err = take(party, end, bytes, n, &why);
   if (party->exits) {
     return;
   }
@@ -176,26 +230,62 @@ static void frame(struct party *party, struct end *end, const uint8_t *bytes, si
     turn_over(party);
     return;
   }
-  world_log(world, "%s: the broker broke the protocol: %s", party->identity.name, why.text);
-  if (!world->rolled_back) {
-    world_fail(world, "%s closes on the broker: %s", party->identity.name, why.text);
+  const char *peer = end->other->party->identity.name;
+  world_log(world, "%s: the %s broke the protocol: %s", party->identity.name, peer, why.text);
+  if (!world->rolled_back && !world->lied) {
+    world_fail(world, "%s closes on the %s: %s", party->identity.name, peer, why.text);
   }
   net_close(end);
-  cv_worker_leave(self->pool);
-  self->end = NULL;
+  part(party, end);
 }
 
 static void closed(struct party *party, struct end *end) {
-  struct self *self = party->self;
-  if (self->end == end) {
-    cv_worker_leave(self->pool);
-    self->end = NULL;
-  }
+  part(party, end);
 }
 
 static void timer(struct party *party, int which) {
   turn_over(party);
   party_after(party, FLUSH_MS, TIMER_FLUSH);
+}
+
+/* ---- sessions with the co-broker ---- */
+
+static enum cv_err open_session(void *data, const struct cv_digest *context, void **ret) {
+  const struct party *party = data;
+  const struct self *self = party->self;
+  if (self->co == NULL) {
+    return CV_ERR_CLOSED;
+  }
+  uint8_t *key = malloc(CV_SPLIT_SEED_BYTES);
+  if (key == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  sealing_key(self->co, context, key);
+  *ret = key;
+  return CV_OK;
+}
+
+static enum cv_err seal(void *data, void *key, uint64_t counter, const uint8_t bound[CV_SPLIT_BOUND_BYTES],
+                        const uint8_t seed[CV_SPLIT_SEED_BYTES], uint8_t ret[CV_SPLIT_SEALED_BYTES]) {
+  const struct party *party = data;
+  return sealing_close(party->world, key, counter, bound, seed, ret);
+}
+
+static void close_session(void *data, void *key) {
+  free(key);
+}
+
+static void prepare_sessions(struct party *party) {
+  struct self *self = party->self;
+  const struct world *world = party->world;
+  cv_rng_seeded_init(&self->fresh, world->scenario.seed, 96, party->number, party->life);
+  self->sessions = (struct cv_session_ops){.digest = cv_sha256,
+                                           .fresh = &self->fresh.rng,
+                                           .open = open_session,
+                                           .seal = seal,
+                                           .close = close_session,
+                                           .data = party};
+  self->pair = world_duo(world);
 }
 
 /* Starts with the persons among its workers and the rows that they have given before. */
@@ -227,6 +317,7 @@ static bool start(struct party *party, struct cv_why *why) {
     start_stock(party);
   }
   cv_rng_seeded_init(&self->rng, world->scenario.seed, 77, 5 + party->number, party->life);
+  prepare_sessions(party);
   bool is_picky = world->scenario.picky && party->number + 1 == world->first_pool + world->scenario.pools;
   self->work = (struct cv_work){.campaign = "sim",
                                 .arms = world->scenario.arms + world->scenario.golds,
@@ -243,6 +334,8 @@ static bool start(struct party *party, struct cv_why *why) {
                  .mechanisms = CV_MECHANISMS(MECHANISM_NAME),
                  .epsilon_micro = 10000000,
                  .delta_pico = world->scenario.applied.law.delta_pico,
+                 .pair = &self->pair,
+                 .pairs = world->scenario.two,
                  .tokens = world->scenario.own_tokens},
       .work = &self->work,
       .works = 1,
@@ -251,6 +344,7 @@ static bool start(struct party *party, struct cv_why *why) {
       .give = give,
       .give_data = party,
       .rng = &self->rng.rng,
+      .session = world->scenario.two ? &self->sessions : NULL,
       .privatizer_seeded = true,
       .privatizer_seed = world->scenario.seed,
   };

@@ -13,7 +13,9 @@
 #include "tests/sim/rotation.h"
 #include "tests/sim/tally.h"
 #include "tests/sim/truth.h"
+#include "tests/sim/two.h"
 #include "tests/support/alloc_fault.h"
+#include "worker/split.h"
 
 enum {
   EVENTS_MAX = 400000,
@@ -89,7 +91,17 @@ int64_t world_score(const struct scenario *scenario, uint32_t arm, uint64_t plac
 int64_t world_value(const struct scenario *scenario, uint32_t arm, uint64_t place) {
   struct cv_rng_seeded seeded;
   cv_rng_seeded_init(&seeded, scenario->seed, CV_RNG_PRIVATIZER, arm, place);
-  return cv_privatizer_apply(&scenario->applied, arm, world_score(scenario, arm, place), &seeded.rng);
+  int64_t value = cv_privatizer_apply(&scenario->applied, arm, world_score(scenario, arm, place), &seeded.rng);
+  return scenario->two ? (int64_t)(world_measured(scenario, arm, place, value) * cv_split_scale(scenario->score_bits))
+                       : value;
+}
+
+uint64_t world_measured(const struct scenario *scenario, uint32_t arm, uint64_t place, int64_t value) {
+  struct cv_rng_seeded coin;
+  uint64_t measurement;
+  cv_rng_seeded_init(&coin, scenario->seed, CV_RNG_ROUNDING, arm, place);
+  CV_REQUIRE(cv_worker_measure(scenario->score_bits, value, &coin.rng, &measurement));
+  return measurement;
 }
 
 int64_t world_shown(const struct scenario *scenario, uint32_t played, uint64_t place, uint32_t arm) {
@@ -209,11 +221,14 @@ struct party *world_add(struct world *world, const struct party_ops *ops, enum c
                         uint64_t first, uint64_t last) {
   CV_REQUIRE(world->parties < WORLD_PARTIES);
   struct party *party = &world->party[world->parties];
+  struct cv_digest key;
+  cv_sha256(&role, sizeof(role), name, strlen(name), &key);
   *party = (struct party){.ops = ops,
                           .world = world,
-                          .identity = {.role = role, .first = first, .last = last},
+                          .identity = {.role = role, .first = first, .last = last, .key = key},
                           .number = (uint32_t)world->parties++};
   (void)snprintf(party->identity.name, sizeof(party->identity.name), "%s", name);
+  (void)snprintf(party->identity.serial, sizeof(party->identity.serial), "%X", party->number);
   return party;
 }
 
@@ -251,7 +266,9 @@ void party_start(struct party *party) {
 
 static void count_end(const struct party *party, bool power, bool orderly) {
   bool broker = party == party->world->broker;
-  if (power) {
+  if (party == party->world->cobroker && !orderly) {
+    tally(power ? TALLY_POWER_COBROKER : TALLY_KILLS_COBROKER);
+  } else if (power) {
     tally(broker ? TALLY_POWER_BROKER : TALLY_POWER_THIRDPARTY);
   } else if (orderly) {
     tally(TALLY_STOPS);
@@ -327,8 +344,13 @@ static void add_crowd(struct world *world) {
     }
     char name[CV_NAME_BYTES];
     (void)snprintf(name, sizeof(name), "%llu-%llu", (unsigned long long)first, (unsigned long long)last);
-    struct party *party = world_add(world, honest ? &party_pool : &party_liar, CV_ROLE_GATEWAY, name, first, last);
-    party->dials = world->broker;
+    struct party *party = world_add(world,
+                                    honest                ? &party_pool
+                                    : world->scenario.two ? &party_liar_two
+                                                          : &party_liar,
+                                    CV_ROLE_GATEWAY, name, first, last);
+    party->dials[0] = world->broker;
+    party->dials[1] = world->cobroker;
     party->hostile = !honest;
   }
 }
@@ -338,7 +360,7 @@ static void add_rivals(struct world *world) {
   for (uint32_t i = 0; i < world->scenario.rivals; i++) {
     const struct cv_identity identity = rival_identity(&world->scenario, i);
     struct party *party = world_add(world, &party_rival, identity.role, identity.name, identity.first, identity.last);
-    party->dials = world->broker;
+    party->dials[0] = world->broker;
     party->hostile = true;
   }
 }
@@ -348,11 +370,11 @@ static void add_requesters(struct world *world) {
     char name[CV_NAME_BYTES];
     (void)snprintf(name, sizeof(name), "requester%u", i + 1);
     world->requester[i] = world_add(world, &party_requester, CV_ROLE_REQUESTER, name, 0, 0);
-    world->requester[i]->dials = world->broker;
+    world->requester[i]->dials[0] = world->broker;
   }
   if (world->scenario.pests > 0) {
     struct party *pest = world_add(world, &party_pest, CV_ROLE_REQUESTER, "pest", 0, 0);
-    pest->dials = world->broker;
+    pest->dials[0] = world->broker;
     pest->hostile = true;
   }
 }
@@ -377,10 +399,18 @@ static void set_up(struct world *world) {
   world->thirdparty = world_add(world, &party_thirdparty, CV_ROLE_THIRDPARTY, "thirdparty", 0, 0);
   world->broker->disk = &world->disk_broker;
   world->thirdparty->disk = &world->disk_thirdparty;
-  world->broker->dials = world->thirdparty;
+  world->broker->dials[0] = world->thirdparty;
   if (world->scenario.impostor) {
     world->impostor = world_add(world, &party_impostor, CV_ROLE_THIRDPARTY, "impostor", 0, 0);
     world->impostor->hostile = true;
+  }
+  if (world->scenario.two) {
+    disk_init(&world->disk_cobroker, 'C');
+    CV_REQUIRE(cv_ring_renew(&world->ring_cobroker, 0) == CV_OK);
+    world->disk_cobroker.rng = world->rng;
+    world->cobroker = world_add(world, &party_cobroker, CV_ROLE_COBROKER, "cobroker", 0, 0);
+    world->cobroker->disk = &world->disk_cobroker;
+    world->broker->dials[1] = world->cobroker;
   }
   add_requesters(world);
   world->first_pool = world->parties;
@@ -388,6 +418,7 @@ static void set_up(struct world *world) {
   add_crowd(world);
   add_rivals(world);
   world->truth = truth_new(world);
+  world->two = two_new(world);
   truth_listen_to_seals(world->truth);
   tally_add(TALLY_RECRUITMENTS, world->scenario.budget_micro > 0);
   tally_add(TALLY_DELTAS, world->scenario.applied.law.delta_pico > 0);
@@ -442,14 +473,17 @@ void world_fini(struct world *world) {
   }
   net_fini(world);
   truth_listen_to_seals(NULL);
+  two_free(world->two);
   truth_free(world->truth);
   free(world->given);
   free(world->row_given);
   cv_persons_fini(&world->persons);
   disk_fini(&world->disk_broker);
   disk_fini(&world->disk_thirdparty);
+  disk_fini(&world->disk_cobroker);
   disk_copy_fini(&world->snapshot);
   disk_copy_fini(&world->snapshot_thirdparty);
+  disk_copy_fini(&world->snapshot_cobroker);
   cv_arena_fini(&world->decoding);
   cv_arena_fini(&world->encoding);
   cv_buf_fini(&world->bytes);

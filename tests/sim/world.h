@@ -19,7 +19,7 @@
 #include "tests/sim/vfs.h"
 #include "worker/quality/persons.h"
 
-enum { WORLD_PARTIES = 15, WORLD_LEAGUE = 8, WORLD_LINES = 40, WORLD_LINE = 160 };
+enum { WORLD_PARTIES = 16, WORLD_DIALS = 2, WORLD_LEAGUE = 8, WORLD_LINES = 40, WORLD_LINE = 160 };
 
 struct world;
 struct party;
@@ -40,11 +40,11 @@ struct party {
   const struct party_ops *ops;
   struct world *world;
   struct cv_identity identity;
-  struct party *dials; /* NULL: it is dialled */
-  struct disk *disk;   /* NULL: it stores nothing */
-  void *self;          /* its state while it is up */
-  struct end *end;     /* of a dialling party, while it is open */
-  bool greeted;        /* its first frame has been sent on it */
+  struct party *dials[WORLD_DIALS]; /* none: it is dialled */
+  struct disk *disk;                /* NULL: it stores nothing */
+  void *self;                       /* its state while it is up */
+  struct end *end;                  /* of a dialling party, while it is open */
+  bool greeted;                     /* its first frame has been sent on it */
   uint32_t number, life;
   bool up;
   bool dead;  /* died in this event */
@@ -78,6 +78,7 @@ struct event {
 
 struct cable;
 struct truth;
+struct two;
 
 struct world {
   struct scenario scenario;
@@ -91,25 +92,32 @@ struct world {
   struct party party[WORLD_PARTIES];
   size_t parties;
   struct party *broker, *thirdparty, *impostor, *requester[SCENARIO_REQUESTERS]; /* NULL: no impostor */
+  struct party *cobroker;                                                        /* NULL: there is none */
   size_t first_pool, first_rival; /* indices of the parties; those up to the end are crowd */
-  struct disk disk_broker, disk_thirdparty;
+  struct disk disk_broker, disk_thirdparty, disk_cobroker;
   struct cable *cables;
   uint64_t cable_count;
   struct truth *truth;
+  struct two *two;                    /* NULL: no campaigns with two brokers */
+  uint32_t lies;                      /* told so far */
+  bool lied, blamed;                  /* and a log has named a liar */
+  bool forgot;                        /* the co-broker, with its anchor: what it told is gone */
   struct cv_ring ring, snapshot_ring; /* the key file, now and at the snapshot */
+  struct cv_ring ring_cobroker;       /* the co-broker's, which stays */
   struct cv_key_id tickets;           /* of the key of tickets at the last start */
   bool has_tickets, tickets_renewed;  /* it is known; it is the one after the recovery */
   struct cv_arena decoding, encoding;
   struct cv_buf bytes;
-  uint32_t faults;                           /* injected so far */
-  uint64_t calm_ms;                          /* time of the last fault; 0 = faults go on */
-  struct disk snapshot, snapshot_thirdparty; /* of their disks, for a rollback */
-  uint32_t *given;                           /* by worker, as its gateway stores it: survives its restarts */
-  struct cv_persons persons;                 /* and their rows; all zero: workers are not persons */
-  bool *row_given;                           /* by row, as the gateways keep it */
-  struct answer league[WORLD_LEAGUE];        /* assignments that hostile parties received and share */
+  uint32_t faults;                                              /* injected so far */
+  uint64_t calm_ms;                                             /* time of the last fault; 0 = faults go on */
+  struct disk snapshot, snapshot_thirdparty, snapshot_cobroker; /* of their disks, for a rollback */
+  uint64_t snapshot_commit;                                     /* of the co-broker */
+  uint32_t *given;                    /* by worker, as its gateway stores it: survives its restarts */
+  struct cv_persons persons;          /* and their rows; all zero: workers are not persons */
+  bool *row_given;                    /* by row, as the gateways keep it */
+  struct answer league[WORLD_LEAGUE]; /* assignments that hostile parties received and share */
   size_t league_n;
-  bool has_snapshot, has_snapshot_thirdparty, rolled_back;
+  bool has_snapshot, has_snapshot_thirdparty, has_snapshot_cobroker, rolled_back;
   bool recovered;                /* from the older database; the truth knows what it has lost */
   int64_t live_early, live_late; /* allocations after a quarter of the campaigns, and after all */
   uint32_t done;                 /* a bit for each requester that has all results */
@@ -168,11 +176,13 @@ struct cv_broker_campaign *broker_campaign(const struct party *broker, uint32_t 
 /* The score of a place, on the grid, and its token after the privatizer: the same for every worker. */
 int64_t world_score(const struct scenario *scenario, uint32_t arm, uint64_t place);
 int64_t world_value(const struct scenario *scenario, uint32_t arm, uint64_t place);
+/* The same in the unit of shares, with two brokers; of a value, as the place rounds it. */
+uint64_t world_measured(const struct scenario *scenario, uint32_t arm, uint64_t place, int64_t value);
 /* The score for `arm` by a worker that has the place of `played`. */
 int64_t world_shown(const struct scenario *scenario, uint32_t played, uint64_t place, uint32_t arm);
 
-extern const struct party_ops party_broker, party_thirdparty, party_requester, party_pest, party_pool, party_liar,
-    party_rival, party_impostor;
+extern const struct party_ops party_broker, party_thirdparty, party_cobroker, party_requester, party_pest, party_pool,
+    party_liar, party_liar_two, party_rival, party_impostor;
 struct cv_identity rival_identity(const struct scenario *scenario, uint32_t number);
 
 #endif

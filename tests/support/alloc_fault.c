@@ -167,6 +167,10 @@ void alloc_fault_pause(void) {
   atomic_store(&armed, false);
 }
 
+bool alloc_fault_aside(void) {
+  return atomic_exchange(&armed, false);
+}
+
 bool alloc_fault_hit(void) {
   return atomic_load(&hit);
 }

@@ -19,6 +19,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/base/err.h"
+
 struct alloc_fault {
   uint64_t nth;  /* the allocation that fails in this round, from 1 */
   uint64_t step; /* added to nth from round to round; 0: 1 */
@@ -34,6 +36,8 @@ bool alloc_fault_next(struct alloc_fault *fault);
 /* Counts, and lets allocations fail, from here on; counting continues where it was paused. */
 void alloc_fault_arm(void);
 void alloc_fault_pause(void);
+/* Inside a step: pauses, for what the test itself allocates there. Returns whether to arm again afterwards. */
+CV_MUST_USE bool alloc_fault_aside(void);
 /* Whether an allocation has failed in this round. */
 bool alloc_fault_hit(void);
 /* The number of allocations that are not yet freed, in the whole program; in a sanitizer build always 0. */

@@ -23,9 +23,11 @@ struct play {
   struct cv_rng_seeded rng;
   struct cv_neighbours graph;
   double *mean;
-  uint64_t *tokens; /* of each arm so far */
-  int64_t *sum;     /* their noisy sum */
-  uint32_t *plays;  /* scratch: of the plan, by arm */
+  uint32_t brokers;   /* that add noise, from 1 */
+  uint32_t *releases; /* of each arm so far */
+  uint64_t *tokens;   /* of each arm so far */
+  int64_t *sum;       /* their noisy sum */
+  uint32_t *plays;    /* scratch: of the plan, by arm */
   uint64_t number, played;
 };
 
@@ -40,6 +42,7 @@ static inline void play_fini(struct play *play) {
   free(play->spec.cost_micro);
   free(play->spec.edge);
   free(play->mean);
+  free(play->releases);
   free(play->tokens);
   free(play->sum);
   free(play->plays);
@@ -122,6 +125,8 @@ static inline bool play_init(struct play *play, const struct cv_policy_class *cl
     fits = cv_policy_fits_told(spec, NULL) == CV_OK;
   }
   play->mean = play_array(arms, sizeof(*play->mean));
+  play->brokers = 1;
+  play->releases = play_array(arms, sizeof(*play->releases));
   play->tokens = play_array(arms, sizeof(*play->tokens));
   play->sum = play_array(arms, sizeof(*play->sum));
   play->plays = play_array(arms, sizeof(*play->plays));
@@ -140,6 +145,7 @@ static inline struct cv_policy *play_policy(const struct play *play, uint64_t se
   struct cv_policy *policy;
   CV_REQUIRE(cv_policy_new(&play->spec, seed, &policy) == CV_OK);
   cv_policy_tell(policy, play->mean);
+  cv_policy_expect(policy, play->brokers);
   return policy;
 }
 
@@ -147,6 +153,15 @@ static inline struct cv_policy *play_policy(const struct play *play, uint64_t se
 static inline double play_mean(const struct play *play, const struct cv_want *want) {
   double mean = play->mean[want->arm];
   return want->opponent == 0 ? mean : (1 + mean - play->mean[want->opponent - 1]) / 2;
+}
+
+/* What one broker says of the noise in an arm's k-th release; of `hybrid` only about. */
+static inline struct cv_noise play_noise(const struct play *play, uint32_t k) {
+  const char *mechanism = play->spec.mechanism.name;
+  return strcmp(mechanism, "batch") == 0 ? (struct cv_noise){.groups = 1, .group = {{.scale = 1, .count = 1}}}
+         : strcmp(mechanism, "segments") == 0
+             ? (struct cv_noise){.groups = 1, .group = {{.scale = 1, .count = k}}}
+             : (struct cv_noise){.groups = 2, .group = {{.scale = 2, .count = 1 + k / 2}, {.scale = 4, .count = k}}};
 }
 
 /* The noisy sum of `tokens` more tokens of an arm, near their mean, with the mechanism's noise. */
@@ -161,7 +176,10 @@ static inline struct cv_release play_release(struct play *play, uint64_t plan, c
     sum = fmin(fmax(sum, 0), n);
   }
   int64_t drawn = llround(sum * (double)CV_GRID);
-  int64_t noise = is_exact ? 0 : llround(2 * cv_rng_normal(&play->rng.rng) * (double)CV_GRID);
+  int64_t noise = 0;
+  for (uint32_t i = 0; i < play->brokers && !is_exact; i++) {
+    noise += llround(2 * cv_rng_normal(&play->rng.rng) * (double)CV_GRID);
+  }
   play->tokens[arm] += tokens;
   play->sum[arm] += drawn;
   struct cv_release release = {.number = ++play->number,
@@ -170,7 +188,8 @@ static inline struct cv_release play_release(struct play *play, uint64_t plan, c
                                .tokens = is_fresh ? tokens : play->tokens[arm],
                                .noisy_sum = (is_fresh ? drawn : play->sum[arm]) + noise};
   if (!is_exact) {
-    release.noise = (struct cv_noise){.groups = 1, .group = {{.scale = 2, .count = 1}}};
+    release.noise = play_noise(play, ++play->releases[arm]);
+    cv_noise_times(&release.noise, play->brokers);
   }
   return release;
 }

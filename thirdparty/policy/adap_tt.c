@@ -15,6 +15,9 @@
  * Between two ends of phases no score matters, so a plan asks for one whole phase, and what other arms have of theirs
  * is never asked for if the campaign ends before: as the authors count.
  *
+ * That is for one Laplace, whose quantile at level x is x/epsilon. With other noise each x/epsilon, x one of ln(n),
+ * ln(1/delta) and ln(M/delta), is the quantile at level x of the noise that the release has (tail.h).
+ *
  * Parameters:
  *   delta      error probability, as in GAP
  *   threshold  empirical  c = ln(1/delta) + ln(1 + ln s_leader) + ln(1 + ln s) + (1/s_leader + 1/s) ln(1/delta)^2/
@@ -33,8 +36,10 @@
 #include "thirdparty/policy/classes.h"
 #include "thirdparty/policy/elimination.h"
 #include "thirdparty/policy/step.h"
+#include "thirdparty/policy/tail.h"
 
-enum { STATE_VERSION = 1 };
+/* The second version has the noise of the last phases. */
+enum { STATE_VERSION = 2 };
 #define COUNT_END (UINT64_C(1) << 48)
 
 static const char *const thresholds[] = {"empirical", "proof", NULL};
@@ -51,6 +56,7 @@ struct arm {
   uint64_t owed;          /* pulls of the present phase */
   uint64_t last;          /* pulls of the last one, s */
   double mean;            /* v */
+  struct cv_tail tail;    /* of the noise in its sum */
   uint64_t led, chosen;   /* rounds as the leader, and of those, when it was pulled */
 };
 
@@ -58,6 +64,7 @@ struct adap_tt {
   struct cv_policy policy;
   struct cv_local local;
   double delta, epsilon;
+  enum cv_tail_use use;
   bool is_proof;
   bool is_done;
   uint32_t arms;
@@ -103,7 +110,23 @@ static void apply(struct cv_policy *policy, const struct cv_release *release) {
   arm->phases++;
   arm->pulls += release->tokens;
   arm->last = release->tokens;
+  arm->tail = cv_tail_of(&release->noise);
   arm->owed = 0;
+}
+
+static void expect(struct cv_policy *policy, uint32_t brokers) {
+  of(policy)->use = cv_tail_use_of(brokers);
+}
+
+/* The quantile of the noise in the sum of the arm's last phase, in D/epsilon. */
+static double noise_at(const struct adap_tt *self, const struct arm *arm, double level) {
+  return cv_tail_at(&arm->tail, self->use, level);
+}
+
+/* That of the noisier one of two arms, in scores. */
+static double most_noise_at(const struct adap_tt *self, const struct arm *a, const struct arm *b, double level) {
+  double noise = fmax(noise_at(self, a, level), noise_at(self, b, level)) / self->epsilon;
+  return noise + fmax(cv_tail_rounding(&a->tail, self->use), cv_tail_rounding(&b->tail, self->use));
 }
 
 /* ---- rounds ---- */
@@ -121,7 +144,8 @@ static uint32_t leader_of(const struct adap_tt *self) {
   uint32_t leader = 0;
   for (uint32_t i = 0; i < self->arms; i++) {
     double s = (double)self->arm[i].last;
-    double index = self->arm[i].mean + log_pulls / (self->epsilon * s) + sqrt(log_pulls / (2 * s));
+    double noise = noise_at(self, &self->arm[i], log_pulls) / (self->epsilon * s);
+    double index = self->arm[i].mean + noise + sqrt(log_pulls / (2 * s));
     if (i == 0 || index > highest) {
       highest = index;
       leader = i;
@@ -172,12 +196,12 @@ static double threshold(const struct adap_tt *self, const struct arm *leader, co
   double n = (double)leader->last, m = (double)arm->last, both = 1 / n + 1 / m;
   if (!self->is_proof) {
     double level = log(1 / self->delta);
-    return level + log1p(log(n)) + log1p(log(m)) + both * pow(level / self->epsilon, 2);
+    return level + log1p(log(n)) + log1p(log(m)) + both * pow(most_noise_at(self, leader, arm, level), 2);
   }
   double k = (double)(leader->phases > arm->phases ? leader->phases : arm->phases), arms = self->arms;
   double zeta = M_PI * M_PI / 6 * k * k, x = log((arms - 1) * zeta / self->delta) / 2;
   return 2 * (x + log(x)) + 2 * log(4 + log(n)) + 2 * log(4 + log(m)) +
-         both * pow(log(2 * arms * zeta / self->delta) / self->epsilon, 2);
+         both * pow(most_noise_at(self, leader, arm, log(2 * arms * zeta / self->delta)), 2);
 }
 
 static bool is_found(const struct adap_tt *self, uint32_t leader) {
@@ -199,13 +223,12 @@ static void standing(const struct cv_policy *policy, uint32_t i, struct cv_stand
   const struct adap_tt *self = (const struct adap_tt *)policy;
   const struct arm *arm = &self->arm[i];
   bool is_known = arm->phases > 0, is_best = !self->is_done || i == leader_of(self);
-  *ret = (struct cv_standing){.arm = i,
-                              .rank_class = is_best ? 1 : 2,
-                              .tokens = arm->pulls,
-                              .mean = is_known ? arm->mean : .5,
-                              .radius = is_known ? log(1 / self->delta) / (self->epsilon * (double)arm->last) +
-                                                       sqrt(log(1 / self->delta) / (2 * (double)arm->last))
-                                                 : .5};
+  *ret = (struct cv_standing){.arm = i, .rank_class = is_best ? 1 : 2, .tokens = arm->pulls, .mean = .5, .radius = .5};
+  if (is_known) {
+    double level = log(1 / self->delta), last = (double)arm->last;
+    ret->mean = arm->mean;
+    ret->radius = noise_at(self, arm, level) / (self->epsilon * last) + sqrt(level / (2 * last));
+  }
 }
 
 static void decide(const struct adap_tt *self, uint32_t leader, struct cv_policy_step *step) {
@@ -259,10 +282,12 @@ static void save(const struct cv_policy *policy, struct cv_buf *out) {
       cv_buf_put_u64(out, counts[j]);
     }
     cv_buf_put_f64(out, arm->mean);
+    cv_tail_save(&arm->tail, out);
   }
 }
 
-static bool read_arm(struct cv_reader *in, struct arm *arm) {
+/* The noise was always one Laplace of scale 1 when the first version was stored. */
+static bool read_arm(struct cv_reader *in, uint8_t version, struct arm *arm) {
   uint64_t *const counts[] = {&arm->phases, &arm->pulls, &arm->owed, &arm->last, &arm->led, &arm->chosen};
   bool is_plausible = true;
   for (size_t i = 0; i < CV_COUNT(counts); i++) {
@@ -270,6 +295,8 @@ static bool read_arm(struct cv_reader *in, struct arm *arm) {
     is_plausible = is_plausible && *counts[i] < COUNT_END;
   }
   arm->mean = cv_read_f64(in);
+  arm->tail = arm->phases > 0 ? (struct cv_tail){.squares = 1, .largest = 1, .count = 1} : (struct cv_tail){0};
+  is_plausible = is_plausible && (version == 1 || cv_tail_load(in, &arm->tail));
   return is_plausible && isfinite(arm->mean) && arm->chosen <= arm->led && arm->owed <= arm->pulls &&
          arm->owed <= CV_PLAN_TOKENS_MAX && arm->last <= arm->pulls && arm->phases <= arm->pulls &&
          (arm->phases > 0) == (arm->last > 0) && (arm->phases > 0) == (arm->pulls > 0);
@@ -277,7 +304,8 @@ static bool read_arm(struct cv_reader *in, struct arm *arm) {
 
 static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
   struct adap_tt *self = of(policy);
-  if (cv_read_u8(in) != STATE_VERSION) {
+  uint8_t version = cv_read_u8(in);
+  if (version < 1 || version > STATE_VERSION) {
     return CV_ERR_VERSION;
   }
   if (cv_read_u32(in) != self->arms) {
@@ -286,7 +314,7 @@ static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
   uint8_t is_done = cv_read_u8(in);
   self->is_done = is_done != 0;
   for (uint32_t i = 0; i < self->arms; i++) {
-    if (!read_arm(in, &self->arm[i]) || (self->is_done && self->arm[i].phases == 0)) {
+    if (!read_arm(in, version, &self->arm[i]) || (self->is_done && self->arm[i].phases == 0)) {
       return CV_ERR_DAMAGED;
     }
   }
@@ -301,6 +329,8 @@ const struct cv_policy_class cv_policy_adap_tt = {
     .rule_count = CV_COUNT(rules),
     .fits = fits,
     .create = create,
+    .reads_noise = true,
+    .expect = expect,
     .destroy = destroy,
     .apply = apply,
     .step = make_step,

@@ -71,7 +71,8 @@ void cv_arms_standing(const struct cv_arms *arms, uint32_t i, struct cv_standing
   /* Without a release: the interval [0,1]. */
   *ret = (struct cv_standing){.arm = i, .tokens = arm->tokens, .mean = 0.5, .radius = 0.5};
   if (arm->tokens > 0) {
-    double n = (double)arm->tokens, tail = cv_tail_in_scores(&silence, 0, arm->feedback.scale, arm->tokens, 0.05);
+    double n = (double)arm->tokens,
+           tail = cv_tail_in_scores(&silence, CV_TAIL_ONE, 0, arm->feedback.scale, arm->tokens, 0.05);
     ret->mean = cv_feedback_score(arm->feedback, cv_arms_mean(arms, i));
     double scores = sqrt(log(40) / (2 * n));
     ret->radius = (scores + tail / n) / fabs(arm->feedback.slope);

@@ -16,10 +16,11 @@
  * the mixture then has .25.
  *
  * Pulls: every arm's first release has ceil((L - ln 2 + 1.6)/d) tokens, L the level of its look, d the private
- * divergence of two arms with means 1 and 1/2. An arm's tokens grow by the factor 2 - .6 (lg epsilon + 1), within
- * [1.4, 2]: the more a release's noise matters, the fewer there are. Once all arms have a release, each plan pulls
- * one: the challenger, which has the highest upper bound but for the leader, that with the highest mean; or the
- * leader, if it has fewer than sqrt(n) times the challenger's tokens, n the number of arms left but for the leader.
+ * divergence of two arms with means 1 and 1/2 (cv_look_first(), also for two brokers). An arm's tokens grow by the
+ * factor 2 - .6 (lg epsilon + 1), within [1.4, 2]: the more a release's noise matters, the fewer there are. Once all
+ * arms have a release, each plan pulls one: the challenger, which has the highest upper bound but for the leader, that
+ * with the highest mean; or the leader, if it has fewer than sqrt(n) times the challenger's tokens, n the number of
+ * arms left but for the leader.
  *
  * Needs a mechanism that adds fresh noise to each release, and tokens whose means are in the order of the scores'. A
  * step costs O(K), and some microseconds for each pair whose sums are new.
@@ -32,9 +33,9 @@
 #include "common/base/local.h"
 #include "common/base/mechanisms.h"
 #include "thirdparty/policy/classes.h"
-#include "thirdparty/policy/kl.h"
 #include "thirdparty/policy/pair.h"
 #include "thirdparty/policy/step.h"
+#include "thirdparty/policy/tail.h"
 
 enum { STATE_VERSION = 1, LOOKS = 3 };
 /* Limits of a stored state: more than any campaign has. */
@@ -86,11 +87,12 @@ struct best_arm {
   uint32_t arms, least; /* least: tokens of an arm in a plan */
   uint32_t leader;      /* that the others were last tested with; NOBODY: none yet */
   bool has_looks;
+  double epsilon; /* infinite: no noise */
   double unit;    /* of noise, in scores; 0: none */
   double growth;  /* of an arm's tokens from release to release */
   uint32_t first; /* tokens of the first release */
   struct cv_local local;
-  struct cv_look look[LOOKS];
+  struct cv_look_kept look[LOOKS];
   struct cv_mixture mixture;
   struct arm arm[];
 };
@@ -173,12 +175,13 @@ static struct cv_noisy_sum sum_of(const struct best_arm *self, const struct arm 
 }
 
 /* The largest mean token that the last release excludes. */
-static double low_of(const struct best_arm *self, const struct arm *arm, const struct cv_noisy_sum *at) {
+static double low_of(struct best_arm *self, const struct arm *arm, const struct cv_noisy_sum *at) {
   double share = self->has_looks ? MIXTURE_SHARE : MIXTURE_SHARE + LOOK_SHARE;
   double low = cv_mixture_low(&self->mixture, at, level_of(self, self->arms, share));
   /* A look at another length than the fixed one proves nothing. */
   if (self->has_looks && arm->releases <= LOOKS && arm->tokens == fixed_length(self, arm->releases)) {
-    low = fmax(low, cv_look_low(&self->look[arm->releases - 1], at, level_of_look(self, arm->releases)));
+    const struct cv_look *look = cv_look_keep(&self->look[arm->releases - 1], at);
+    low = fmax(low, cv_look_low(look, at, level_of_look(self, arm->releases)));
   }
   return low;
 }
@@ -190,6 +193,14 @@ static bool is_better(const struct best_arm *self, const struct arm *better, con
 }
 
 /* ---- creation ---- */
+
+static void expect(struct cv_policy *policy, uint32_t brokers) {
+  struct best_arm *self = of(policy);
+  struct cv_feedback feedback = cv_local_feedback(&self->local, 0);
+  double best = feedback.offset + feedback.slope, level = level_of_look(self, 1);
+  double tokens = cv_look_first(self->epsilon, brokers, best, best - feedback.slope * FIRST_DISTANCE, level);
+  self->first = tokens < CV_PLAN_TOKENS_MAX ? (uint32_t)fmax(tokens, self->least) : CV_PLAN_TOKENS_MAX;
+}
 
 static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret) {
   struct best_arm *self = calloc(1, sizeof(*self) + spec->arms * sizeof(self->arm[0]));
@@ -206,18 +217,11 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
   self->leader = NOBODY;
   self->least = (uint32_t)cv_params_number(params, "tokens_per_round");
   self->has_looks = !is_reacting && !cv_traits_repeats(cv_traits_of(spec->mechanism.name));
+  self->epsilon = epsilon;
   self->unit = 1 / epsilon;
   self->growth = fmin(fmax(MOST_GROWTH - .6 * (log10(epsilon) + 1), LEAST_GROWTH), MOST_GROWTH);
-  struct cv_feedback feedback = cv_local_feedback(&self->local, 0);
-  double best = feedback.offset + feedback.slope;
-  /* Without noise the first token of a best possible arm excludes everything below. */
-  double distance = fmin(cv_kl_private(best, best - feedback.slope * FIRST_DISTANCE, epsilon), CV_X_MOST);
-  double tokens = ceil((level_of_look(self, 1) - log(2) + 1.6) / distance);
-  self->first = tokens < CV_PLAN_TOKENS_MAX ? (uint32_t)fmax(tokens, self->least) : CV_PLAN_TOKENS_MAX;
+  expect(&self->policy, 1);
   cv_mixture_init(self->unit, &self->mixture);
-  for (uint32_t k = 1; k <= LOOKS; k++) {
-    cv_look_init(self->unit, k, &self->look[k - 1]);
-  }
   for (uint32_t i = 0; i < spec->arms; i++) {
     self->arm[i].is_active = true;
     self->arm[i].high = 1;
@@ -232,6 +236,13 @@ static void destroy(struct cv_policy *policy) {
 
 /* ---- releases ---- */
 
+/* As many noises, all of the largest scale: what is stored, and no evidence grows by it. */
+static struct cv_noise as_one_group(const struct cv_noise *noise) {
+  struct cv_tail tail = cv_tail_of(noise);
+  uint32_t count = tail.count < UINT32_MAX ? (uint32_t)tail.count : UINT32_MAX;
+  return (struct cv_noise){.groups = count > 0, .group = {{.scale = tail.largest, .count = count}}};
+}
+
 static void apply(struct cv_policy *policy, const struct cv_release *release) {
   struct best_arm *self = of(policy);
   CV_REQUIRE(release->arm < self->arms && release->tokens > 0);
@@ -242,7 +253,7 @@ static void apply(struct cv_policy *policy, const struct cv_release *release) {
   arm->releases++;
   arm->tokens = release->tokens;
   arm->sum = release->noisy_sum;
-  arm->noise = release->noise;
+  arm->noise = as_one_group(&release->noise);
   arm->is_new = true;
   struct cv_noisy_sum at = sum_of(self, arm), rest = at;
   rest.sum = at.tokens - at.sum;
@@ -427,6 +438,8 @@ const struct cv_policy_class cv_policy_best_arm = {
     .rule_count = CV_COUNT(rules),
     .fits = fits,
     .create = create,
+    .reads_noise = true,
+    .expect = expect,
     .destroy = destroy,
     .apply = apply,
     .step = make_step,

@@ -4,34 +4,16 @@
 #include <math.h>
 
 #include "common/base/grid.h"
+#include "thirdparty/policy/kl.h"
+#include "thirdparty/policy/laplaces.h"
 
 static const double INFINITE = (double)INFINITY;
 
 /* ---- the tilted tail of a sum of Laplace variables ---- */
 
-/*
- * ln P(N >= y), N the sum of k Laplace variables of scale 1, y >= 0. N is E - E' with E and E' gamma variables of shape
- * k, so P = e^-y sum over j < k of y^j/j! times sum over i <= k-1-j of C(k+i-1, i) 2^-(k+i).
- */
-static double log_tail(double y, uint32_t k) {
-  double inner[CV_TILT_EXACT]; /* inner[n]: the sum over i <= n */
-  double term = ldexp(1, -(int)k), sum = 0;
-  for (uint32_t i = 0; i < k; i++) {
-    sum += term;
-    inner[i] = sum;
-    term *= (double)(k + i) / (2.0 * (i + 1));
-  }
-  double power = 1, total = 0;
-  for (uint32_t j = 0; j < k; j++) {
-    total += power * inner[k - 1 - j];
-    power *= y / (j + 1);
-  }
-  return log(total) - y;
-}
-
 /* x y + ln P(N >= y): concave in y, since the density of N is log-concave. */
 static double tilted(double x, double y, uint32_t k) {
-  return x * y + (y >= 0 ? log_tail(y, k) : log1p(-exp(log_tail(-y, k))));
+  return x * y + cv_laplaces_at(y, k).log_tail;
 }
 
 double cv_laplace_tilt(double x, uint32_t k) {
@@ -92,14 +74,7 @@ void cv_look_init(double unit, uint32_t k, struct cv_look *ret) {
 }
 
 double cv_noisy_sum_moment(const struct cv_noisy_sum *at, double x) {
-  double sum = 0;
-  for (uint32_t i = 0; i < at->noise->groups; i++) {
-    const struct cv_noise_group *group = &at->noise->group[i];
-    double square = x * group->scale * at->unit;
-    square *= square;
-    sum += square < 1 ? -(double)group->count * log1p(-square) : INFINITE;
-  }
-  return sum;
+  return cv_laplaces_moment(at->noise, at->unit, x);
 }
 
 static double largest_scale(const struct cv_noise *noise) {
@@ -118,6 +93,66 @@ void cv_look_init_any(const struct cv_noisy_sum *at, struct cv_look *ret) {
   }
 }
 
+/* As cv_look_init(), from the same look at noises of scale 1: what they cost depends on x times their scale alone. */
+static void init_scaled(double scale, uint32_t k, struct cv_look *kept, struct cv_look *ret) {
+  if (k == 0 || scale * CV_X_MOST < 1) {
+    cv_look_init(scale, k, ret);
+    return;
+  }
+  struct cv_look *unit = &kept[k - 1];
+  if (unit->x[0] == 0) {
+    cv_look_init(1, k, unit);
+  }
+  spread(1 / scale, ret);
+  for (int i = 0; i < CV_LOOK_GRID; i++) {
+    ret->cost[i] = unit->cost[i] + ret->x[i] * k / (double)CV_GRID;
+  }
+}
+
+void cv_look_init_exact(const struct cv_noisy_sum *at, struct cv_look *kept, struct cv_look *ret) {
+  struct cv_laplaces_split split;
+  cv_laplaces_split(at->noise, CV_TILT_EXACT, &split);
+  init_scaled(split.scale * at->unit, split.alike, kept, ret);
+  for (int i = 0; i < CV_LOOK_GRID; i++) {
+    ret->cost[i] += cv_laplaces_moment(&split.rest, at->unit, ret->x[i]);
+  }
+}
+
+/* The number of noises if all of them have one scale, that of the first group; else UINT64_MAX. */
+static uint64_t count_alike(const struct cv_noise *noise) {
+  uint64_t count = 0;
+  for (uint32_t i = 0; i < noise->groups; i++) {
+    if (noise->group[i].scale != noise->group[0].scale) {
+      return UINT64_MAX;
+    }
+    count += noise->group[i].count;
+  }
+  return count;
+}
+
+static double first_scale(const struct cv_noisy_sum *at) {
+  return at->noise->groups == 0 ? 0 : at->noise->group[0].scale * at->unit;
+}
+
+void cv_look_init_for(const struct cv_noisy_sum *at, struct cv_look *ret) {
+  uint64_t count = count_alike(at->noise);
+  if (count <= UINT32_MAX) {
+    cv_look_init(first_scale(at), (uint32_t)count, ret);
+  } else {
+    cv_look_init_any(at, ret);
+  }
+}
+
+const struct cv_look *cv_look_keep(struct cv_look_kept *kept, const struct cv_noisy_sum *at) {
+  uint64_t count = count_alike(at->noise);
+  double scale = first_scale(at);
+  if (!kept->is_made || kept->scale != scale || kept->count != count || count == UINT64_MAX) {
+    *kept = (struct cv_look_kept){.is_made = true, .scale = scale, .count = count};
+    cv_look_init_for(at, &kept->look);
+  }
+  return &kept->look;
+}
+
 /* The m with psi_m(x) = bound. */
 static double mean_of(double x, double bound) {
   return bound > 0 ? expm1(bound) / expm1(x) : 0;
@@ -129,6 +164,31 @@ double cv_look_low(const struct cv_look *look, const struct cv_noisy_sum *at, do
     low = fmax(low, mean_of(look->x[i], (look->x[i] * at->sum - look->cost[i] - level) / at->tokens));
   }
   return fmin(low, 1);
+}
+
+/* The fewest tokens of mean p > q whose sum, without its noise, excludes q at this level. */
+static double fewest_tokens(const struct cv_look *look, double p, double q, double level) {
+  double fewest = INFINITE;
+  for (int i = 0; i < CV_LOOK_GRID; i++) {
+    double x = look->x[i], each = x * p - log1p(q * expm1(x));
+    if (each > 0) {
+      fewest = fmin(fewest, (level + look->cost[i]) / each);
+    }
+  }
+  return fewest;
+}
+
+double cv_look_first(double epsilon, uint32_t noises, double p, double q, double level) {
+  static const double MARGIN = 1.6;
+  if (isfinite(epsilon) && noises > 1) {
+    struct cv_look look;
+    cv_look_init(1 / epsilon, noises, &look);
+    double a = p > q ? p : 1 - p, b = p > q ? q : 1 - q;
+    return ceil(fewest_tokens(&look, a, b, level + MARGIN));
+  }
+  /* Without noise a best possible arm excludes everything below with its first token. */
+  double distance = fmin(cv_kl_private(p, q, epsilon), CV_X_MOST);
+  return ceil((level - log(2) + MARGIN) / distance);
 }
 
 /* ---- the mixture martingale ---- */

@@ -23,6 +23,9 @@
 #ifndef CV_THIRDPARTY_CONFIDENCE_H
 #define CV_THIRDPARTY_CONFIDENCE_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "common/base/result.h"
 
 enum { CV_LOOK_GRID = 96, CV_MIXTURE_MAX = 40 };
@@ -48,16 +51,39 @@ struct cv_look {
 
 /* ln c(x) of the sum of k Laplace variables of scale 1, 0 < x <= 1, at most 1e-9 above it: by the exact tail. Infinite
  * for x = 1 and k > 1. For k > CV_TILT_EXACT Chernoff's bound -k ln(1 - x^2), which is larger. */
-enum { CV_TILT_EXACT = 8 };
+enum { CV_TILT_EXACT = 8 }; /* at most CV_LAPLACES_MAX */
 double cv_laplace_tilt(double x, uint32_t k);
 
 /* A look at a sum with k Laplace noises of scale `unit`; `unit` 0 or k 0: without noise. The rounding of discrete noise
  * to the grid of scores is in the cost. */
 void cv_look_init(double unit, uint32_t k, struct cv_look *ret);
+/* A look at a sum with the noise of `at`: by the exact tail if all of it has one scale, else as cv_look_init_any(). */
+void cv_look_init_for(const struct cv_noisy_sum *at, struct cv_look *ret);
 /* A look at a sum with this noise, whatever it is, by the product of the moment generating functions. */
 void cv_look_init_any(const struct cv_noisy_sum *at, struct cv_look *ret);
+/* The same by the exact tail of up to CV_TILT_EXACT noises of the largest scale, and by the product of the moment
+ * generating functions of the others: never more than cv_look_init_any() but for rounding. The groups must be the
+ * noises themselves (cv_traits_states_noises()). `kept` has CV_TILT_EXACT looks, zeroed at first, and saves time. */
+void cv_look_init_exact(const struct cv_noisy_sum *at, struct cv_look *kept, struct cv_look *ret);
 /* The largest excluded m; 0: none. Of `at` only tokens and sum count. */
 double cv_look_low(const struct cv_look *look, const struct cv_noisy_sum *at, double level);
+/*
+ * How many tokens of mean p a first look should have, to exclude the mean q at this level. With one noise of scale
+ * 1/epsilon that is (level - ln 2 + 1.6)/d, d the private divergence of p and q: at x = epsilon the noise costs -ln 2,
+ * and 1.6 is a margin for its size. With more noises the same margin at the x that needs the fewest tokens. Epsilon is
+ * infinite without noise. The result may be infinite.
+ */
+double cv_look_first(double epsilon, uint32_t noises, double p, double q, double level);
+
+/* A look that is kept as long as the noise stays the same. Starts zeroed. */
+struct cv_look_kept {
+  bool is_made;
+  double scale; /* of the noise that it was made for, in scores */
+  uint64_t count;
+  struct cv_look look;
+};
+/* A look at a sum with the noise of `at`, as cv_look_init_for() makes it; valid until the next call. */
+const struct cv_look *cv_look_keep(struct cv_look_kept *kept, const struct cv_noisy_sum *at);
 
 /* x_j with ln w_j. The weights sum to 1. */
 struct cv_mixture {

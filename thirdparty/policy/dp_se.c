@@ -5,8 +5,8 @@
  *
  *     max{32 ln(8 n e^2/delta)/D^2, 8 ln(4 n e^2/delta)/(epsilon D)} + 1 times, D = 2^-e,
  *
- * and drops an arm whose noisy mean is more than two radii below the best, with the terms of phases.h. Means are over
- * the epoch alone.
+ * (more with the noise of two brokers) and drops an arm whose noisy mean is more than two radii below the best, with
+ * the terms of phases.h. Means are over the epoch alone.
  *
  * Parameter: delta, as in GAP. Needs mechanism batch and a campaign without a graph.
  */
@@ -16,7 +16,7 @@
 static const struct cv_param_rule rules[] = {CV_ELIMINATION_DELTA};
 
 static double radius(const struct cv_elimination *self, const struct cv_runner *arm) {
-  return cv_phases_radius(self, cv_phases_plays(self) + 1);
+  return cv_phases_radius(self, &arm->tail, cv_phases_plays(self) + 1);
 }
 
 static void ask(struct cv_elimination *self, uint64_t number) {
@@ -26,7 +26,7 @@ static void ask(struct cv_elimination *self, uint64_t number) {
   }
 }
 
-static const struct cv_elimination_rules elimination = {.radius = radius, .ask = ask};
+static const struct cv_elimination_rules elimination = {.radius = radius, .ask = ask, .stays = true};
 
 static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret) {
   struct cv_elimination *self;
@@ -48,6 +48,8 @@ const struct cv_policy_class cv_policy_dp_se = {
     .rule_count = CV_COUNT(rules),
     .fits = fits,
     .create = create,
+    .reads_noise = true,
+    .expect = cv_elimination_expect,
     .destroy = cv_elimination_destroy,
     .apply = cv_elimination_apply,
     .step = cv_elimination_step,

@@ -9,7 +9,8 @@
  *          published  r/z + sqrt(2 ln t/z) + L, as in Tossou and Dimitrakakis; the default
  *   noise  printed, sound: the meaning of delta, see dpu.c
  *
- * L = 0 for exact releases. A step costs O(N).
+ * L = 0 for exact releases. With the noise of two brokers L z is the quantile at t^-4 of the noise that the arm's last
+ * release has: the probability that the published L allows. A step costs O(N).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -63,11 +64,12 @@ static enum cv_err make_step(struct cv_policy *policy, uint64_t plan, struct cv_
     return CV_OK;
   }
   double log_t = log((double)recruits->pulls);
-  double noise = recruits->epsilon_micro == 0 ? 0 : 4 * sqrt(8) * log_t / recruits->delta;
+  double factor = 4 * sqrt(8) * log_t / recruits->delta;
   for (uint32_t i = 0; i < recruits->arms; i++) {
     const struct cv_recruit *arm = &recruits->arm[i];
     double z = (double)arm->pulls;
-    double width = (self->published ? sqrt(2 * log_t / z) : 0) + (noise == 0 ? 0 : noise * (log2(z) + 1) / z);
+    double noise = cv_recruits_noise(recruits, i, factor * (log2(z) + 1), 4 * log_t);
+    double width = (self->published ? sqrt(2 * log_t / z) : 0) + noise / z;
     recruits->density[i] = arm->pulls == 0 ? (double)NAN : arm->mean + width / arm->slope;
   }
   cv_recruits_want(recruits, step, cv_recruits_best(recruits, recruits->density), 1);
@@ -82,6 +84,8 @@ const struct cv_policy_class cv_policy_dp_ucb_bound = {
     .rule_count = CV_COUNT(rules),
     .fits = cv_recruits_fits_index,
     .create = create,
+    .reads_noise = true,
+    .expect = cv_recruits_expect,
     .destroy = cv_recruits_destroy,
     .apply = cv_recruits_apply,
     .step = make_step,

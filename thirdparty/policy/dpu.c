@@ -20,6 +20,8 @@
  *          draw, which would rarely be another one (Lemma 4.3). A plan has `pulls` such slots, and fewer workers where
  *          the budget does not last for more. Each worker's answers are observed, so that I stays an index of workers
  *
+ * With the noise of two brokers v is the quantile at t^-4 of the noise that the arm's last release has.
+ *
  * Behind a privatizer r is converted back to scores, and the widths are divided by the privatizer's slope. A step costs
  * O(N), plus at most O(N) for each further pull or task.
  */
@@ -81,12 +83,12 @@ static enum cv_err make_step(struct cv_policy *policy, uint64_t plan, struct cv_
     return CV_OK;
   }
   double t = (double)self->pulls;
-  double v = self->epsilon_micro == 0 ? 0 : sqrt(8) / self->delta * log(4 * pow(t, 4)) * (log(t) + 1);
+  double published = sqrt(8) / self->delta * log(4 * pow(t, 4)) * (log(t) + 1);
   double spread = 2 * log(t);
   for (uint32_t i = 0; i < self->arms; i++) {
     const struct cv_recruit *arm = &self->arm[i];
     double z = (double)arm->pulls;
-    double width = (sqrt(spread / z) + v / z) / arm->slope;
+    double width = (sqrt(spread / z) + cv_recruits_noise(self, i, published, 4 * log(t)) / z) / arm->slope;
     self->density[i] = arm->pulls == 0 ? (double)NAN : (arm->mean + width) / arm->cost;
   }
   const struct dpu *dpu = (const struct dpu *)policy;
@@ -108,6 +110,8 @@ const struct cv_policy_class cv_policy_dpu = {
     .rule_count = CV_COUNT(rules),
     .fits = cv_recruits_fits_index,
     .create = create,
+    .reads_noise = true,
+    .expect = cv_recruits_expect,
     .destroy = cv_recruits_destroy,
     .apply = cv_recruits_apply,
     .step = make_step,

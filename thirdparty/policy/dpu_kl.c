@@ -13,7 +13,9 @@
  * An arm without pulls has the quantile of the uniform law, or index 1.
  *
  * Both indices are heuristics without a bound on regret: the weights stand for a likelihood, with one noise where there
- * are as many as segments. The constants 6 and 100 were chosen by simulation. Privacy is the mechanism's alone.
+ * are as many as segments. That noise has the variance of a release's noise over the arm's releases: d's epsilon is the
+ * campaign's with one broker, and divided by sqrt 2 with two, which also the first segment expects. The constants 6 and
+ * 100 were chosen by simulation. Privacy is the mechanism's alone.
  *
  * Behind a privatizer r/z is compared with its mean token at m. No index exceeds 1, so a step visits the arms by cost
  * only until n falls below the best value: O(N), and O(64) for each release.
@@ -42,7 +44,7 @@ static const struct cv_param_rule rules[] = {
 
 struct dpu_kl {
   struct cv_recruits recruits;
-  double epsilon; /* of a token; infinite if releases are exact */
+  double epsilon; /* of one noise with the variance of a first release's; infinite if releases are exact */
   uint64_t first; /* pulls of a first segment */
   bool by_quantile;
   double (*below)[CELLS]; /* of each arm with pulls: the share of the weights up to the end of each cell */
@@ -69,6 +71,14 @@ static enum cv_err fits(const struct cv_spec *spec, struct cv_why *why) {
   return cv_recruits_fits_tokens(spec, why);
 }
 
+static void expect(struct cv_policy *policy, uint32_t brokers) {
+  struct dpu_kl *self = of(policy);
+  cv_recruits_expect(policy, brokers);
+  double delta = cv_recruits_delta(&self->recruits, false) / sqrt(brokers);
+  self->epsilon = delta == 0 ? (double)INFINITY : delta;
+  self->first = (uint64_t)fmax(1, ceil(FIRST / self->epsilon));
+}
+
 static void destroy(struct cv_policy *policy) {
   free(of(policy)->below);
   cv_recruits_destroy(policy);
@@ -89,12 +99,18 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
     destroy(&self->recruits.policy);
     return CV_ERR_NOMEM;
   }
-  double delta = cv_recruits_delta(&self->recruits, false);
-  self->epsilon = delta == 0 ? (double)INFINITY : delta;
-  self->first = (uint64_t)fmax(1, ceil(FIRST / self->epsilon));
+  expect(&self->recruits.policy, 1);
   self->by_quantile = strcmp(cv_params_text(&spec->policy.params, "index"), "quantile") == 0;
   *ret = &self->recruits.policy;
   return CV_OK;
+}
+
+/* Of one noise with the variance of the noise that a segment of the arm has had, on average. */
+static double epsilon_of(const struct dpu_kl *self, const struct cv_recruit *arm) {
+  if (isinf(self->epsilon) || arm->releases == 0 || arm->tail.count == 0) {
+    return self->epsilon;
+  }
+  return cv_recruits_delta(&self->recruits, false) / sqrt(arm->tail.squares / (double)arm->releases);
 }
 
 /* z d(r/z, mean token at `mean`), of an arm with pulls. */
@@ -105,7 +121,7 @@ static double divergence(const struct dpu_kl *self, uint32_t i, double mean) {
   if (isinf(self->epsilon)) {
     found = fmin(1, fmax(0, found)); /* only a broker that lies reports exact sums outside */
   }
-  return z * cv_kl_private(found, fmin(1, fmax(0, feedback.offset + feedback.slope * mean)), self->epsilon);
+  return z * cv_kl_private(found, fmin(1, fmax(0, feedback.offset + feedback.slope * mean)), epsilon_of(self, arm));
 }
 
 static void weigh(struct dpu_kl *self, uint32_t i) {
@@ -215,6 +231,8 @@ const struct cv_policy_class cv_policy_dpu_kl = {
     .rule_count = CV_COUNT(rules),
     .fits = fits,
     .create = create,
+    .reads_noise = true,
+    .expect = expect,
     .destroy = destroy,
     .apply = apply,
     .step = make_step,

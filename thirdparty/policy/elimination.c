@@ -43,6 +43,7 @@ enum cv_err cv_elimination_new(const struct cv_spec *spec, uint64_t seed, size_t
   self->delta = delta > 0 ? fmax(delta, 1e-100) : 1 / fmax((double)spec->tokens, 2);
   self->epsilon = (double)spec->epsilon_micro / (double)CV_MICRO;
   self->slope = slope_of(&local, spec->arms);
+  self->brokers = 1;
   self->local = local;
   self->seed = seed;
   self->arms = self->active = spec->arms;
@@ -52,6 +53,10 @@ enum cv_err cv_elimination_new(const struct cv_spec *spec, uint64_t seed, size_t
   }
   *ret = self;
   return CV_OK;
+}
+
+void cv_elimination_expect(struct cv_policy *policy, uint32_t brokers) {
+  of(policy)->brokers = brokers;
 }
 
 void cv_elimination_destroy(struct cv_policy *policy) {
@@ -72,6 +77,7 @@ void cv_elimination_apply(struct cv_policy *policy, const struct cv_release *rel
   if (self->rules->blur != NULL) {
     arm->mean += self->rules->blur(self, release) / feedback.slope;
   }
+  arm->tail = cv_tail_of(&release->noise);
   arm->radius = self->rules->radius(self, arm);
   arm->fresh = arm->active;
   arm->plays += arm->asked;
@@ -107,8 +113,8 @@ static void judge(struct cv_elimination *self, struct cv_policy_step *step) {
   for (uint32_t i = 0; i < self->arms; i++) {
     struct cv_runner *arm = &self->arm[i];
     if (arm->active) {
-      /* Again, as at the time of judgement: a radius may depend on phase and active arms. */
-      arm->radius = self->rules->radius(self, arm);
+      /* As at the time of judgement: a radius may depend on phase and active arms. */
+      arm->radius = self->rules->stays ? arm->radius : self->rules->radius(self, arm);
       low = fmax(low, arm->mean - arm->radius);
     }
   }

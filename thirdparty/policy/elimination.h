@@ -19,16 +19,18 @@
 #include "common/base/mechanisms.h"
 #include "common/base/neighbours.h"
 #include "thirdparty/policy/policy.h"
+#include "thirdparty/policy/tail.h"
 
 /* An arm. */
 struct cv_runner {
-  bool active;     /* not dropped */
-  bool fresh;      /* has a release of the last plan */
-  uint32_t asked;  /* plays in the last plan */
-  uint64_t plays;  /* in all released plans */
-  uint64_t tokens; /* in the last release; 0 = none yet */
-  double mean;     /* of the last release, in scores */
-  double radius;   /* as of the last judgement or release */
+  bool active;         /* not dropped */
+  bool fresh;          /* has a release of the last plan */
+  uint32_t asked;      /* plays in the last plan */
+  uint64_t plays;      /* in all released plans */
+  uint64_t tokens;     /* in the last release; 0 = none yet */
+  double mean;         /* of the last release, in scores */
+  struct cv_tail tail; /* of its noise; not known after `load` */
+  double radius;       /* as of the last judgement or release */
 };
 
 struct cv_elimination;
@@ -36,6 +38,9 @@ struct cv_elimination;
 struct cv_elimination_rules {
   /* The radius of an arm with a release, in scores; finite and at least 0. */
   double (*radius)(const struct cv_elimination *self, const struct cv_runner *arm);
+  /* The radius of a release stays until the judgement, since it depends on nothing that comes between; else it is
+   * computed again then. It must stay if it depends on the noise. */
+  bool stays;
   /* Sets `asked` of the active arms (initially 0) so that each is shown; `number` selects the plan's random stream. */
   void (*ask)(struct cv_elimination *self, uint64_t number);
   /* Returns extra noise for the mean of a release; NULL: none. */
@@ -47,6 +52,7 @@ struct cv_elimination {
   struct cv_policy policy;
   const struct cv_elimination_rules *rules;
   double delta, epsilon, slope;
+  uint32_t brokers; /* that are expected to add noise */
   struct cv_local local;
   struct cv_neighbours graph;
   uint64_t seed;
@@ -65,6 +71,7 @@ CV_MUST_USE enum cv_err cv_elimination_new(const struct cv_spec *spec, uint64_t 
                                            const struct cv_elimination_rules *rules, struct cv_elimination **ret);
 
 /* Members of the policies' classes. */
+void cv_elimination_expect(struct cv_policy *policy, uint32_t brokers);
 void cv_elimination_destroy(struct cv_policy *policy);
 void cv_elimination_apply(struct cv_policy *policy, const struct cv_release *release);
 CV_MUST_USE enum cv_err cv_elimination_step(struct cv_policy *policy, uint64_t plan, struct cv_policy_step *step);

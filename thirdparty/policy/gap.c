@@ -16,7 +16,8 @@
  *   noise    sound    the mean of an arm shown o times has Laplace noise of scale 1/(epsilon o), the mechanism's noise
  *            printed  scale 1/(epsilon plays), o >= plays, as in line 21: the policy adds the missing noise from its
  *                     own randomness. A Laplace variable of scale a, plus with probability 1 - (a/b)^2 one of scale b,
- *                     is one of scale b. This adds no privacy, since the release has left the broker.
+ *                     is one of scale b. This adds no privacy, since the release has left the broker. With two
+ *                     brokers each of the two noises is raised so
  *   sets     ordered  of gapu: the arms are taken in a random order
  *            uniform  every maximal independent set has the same probability; for at most CV_INDEPENDENT_ARMS arms
  *
@@ -65,7 +66,7 @@ struct gap {
 };
 
 static double radius(const struct cv_elimination *self, const struct cv_runner *arm) {
-  return cv_phases_radius(self, cv_phases_plays(self));
+  return cv_phases_radius(self, &arm->tail, cv_phases_plays(self));
 }
 
 static int compare(const void *a, const void *b) {
@@ -130,20 +131,30 @@ static void ask(struct cv_elimination *base, uint64_t number) {
   }
 }
 
-/* The noise that raises Lap(1/(epsilon o)) to Lap(1/(epsilon plays)), in mean tokens. */
-static double blur_as_printed(const struct cv_elimination *self, const struct cv_release *release) {
-  double plays = cv_phases_plays(self), rest = plays / (double)release->tokens;
-  struct cv_rng_seeded seeded;
-  cv_rng_seeded_init(&seeded, self->seed, CV_RNG_POLICY, release->plan, (uint64_t)release->arm + 1);
-  if (cv_rng_unit(&seeded.rng) < rest * rest) {
+/* What raises Lap(rest/rate) to Lap(1/rate). */
+static double blur_one(double rest, double rate, struct cv_rng *rng) {
+  if (cv_rng_unit(rng) < rest * rest) {
     return 0;
   }
-  double size = -log(1 - cv_rng_unit(&seeded.rng)) / (self->epsilon * plays);
-  return cv_rng_u64(&seeded.rng) % 2 == 0 ? size : -size;
+  double size = -log(1 - cv_rng_unit(rng)) / rate;
+  return cv_rng_u64(rng) % 2 == 0 ? size : -size;
 }
 
-static const struct cv_elimination_rules sound = {.radius = radius, .ask = ask};
-static const struct cv_elimination_rules printed = {.radius = radius, .ask = ask, .blur = blur_as_printed};
+/* The noise that raises each Lap(1/(epsilon o)) of the release to Lap(1/(epsilon plays)), in mean tokens. */
+static double blur_as_printed(const struct cv_elimination *self, const struct cv_release *release) {
+  double plays = cv_phases_plays(self), rest = plays / (double)release->tokens, sum = 0;
+  uint64_t noises = cv_tail_of(&release->noise).count;
+  struct cv_rng_seeded seeded;
+  cv_rng_seeded_init(&seeded, self->seed, CV_RNG_POLICY, release->plan, (uint64_t)release->arm + 1);
+  for (uint64_t i = 0; i < noises && i < CV_BROKERS_MAX; i++) {
+    sum += blur_one(rest, self->epsilon * plays, &seeded.rng);
+  }
+  return sum;
+}
+
+static const struct cv_elimination_rules sound = {.radius = radius, .ask = ask, .stays = true};
+static const struct cv_elimination_rules printed = {
+    .radius = radius, .ask = ask, .stays = true, .blur = blur_as_printed};
 
 static bool is_uniform(const struct cv_spec *spec) {
   return strcmp(cv_params_text(&spec->policy.params, "sets"), "uniform") == 0;
@@ -202,6 +213,8 @@ const struct cv_policy_class cv_policy_gap = {
     .rule_count = CV_COUNT(gap_rules),
     .fits = fits,
     .create = create_gap,
+    .reads_noise = true,
+    .expect = cv_elimination_expect,
     .destroy = destroy,
     .apply = cv_elimination_apply,
     .step = cv_elimination_step,
@@ -218,6 +231,8 @@ const struct cv_policy_class cv_policy_gapu = {
     .rule_count = CV_COUNT(gapu_rules),
     .fits = fits_gapu,
     .create = create_gapu,
+    .reads_noise = true,
+    .expect = cv_elimination_expect,
     .destroy = destroy,
     .apply = cv_elimination_apply,
     .step = cv_elimination_step,

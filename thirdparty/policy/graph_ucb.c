@@ -17,7 +17,8 @@
  *   index  bounds      the upper confidence limit (default): docs/graph.md says what is proved
  *          posterior   a heuristic without a bound of its regret: the quantile of the mean at
  *                      1 - min(1/2, K sqrt(N)/T), N tokens of the arm, T the horizon; weights
- *                      exp(-N d_epsilon(noisy mean, m)) on a grid of m
+ *                      exp(-N d_epsilon(noisy mean, m)) on a grid of m. For two brokers epsilon is divided by sqrt 2,
+ *                      which is one noise with the variance of both
  *
  * Limits (standings have them with either index): the intersection of those by the looks (confidence.h) at all releases
  * of an arm. The n-th token of an arm and its k-th noise do not depend on when they are asked for, so a look is a
@@ -77,8 +78,8 @@ struct graph_ucb {
   double unit; /* of noise, in scores; 0: none */
   struct cv_neighbours graph;
   struct cv_local local;
-  struct cv_look look[LOOKS]; /* at an arm's release k + 1 */
-  bool has_look[LOOKS];       /* calculated yet */
+  uint32_t brokers;                /* that are expected to add noise */
+  struct cv_look_kept look[LOOKS]; /* at an arm's release k + 1 */
   struct arm arm[];
 };
 
@@ -86,7 +87,7 @@ static struct graph_ucb *of(struct cv_policy *policy) {
   return (struct graph_ucb *)policy;
 }
 
-/* The k-th release of an arm sums all its tokens and k noises of scale 1, or none. */
+/* The k-th release of an arm sums all its tokens and k noises of scale 1 of each broker, or none. */
 static bool adds_one_noise(const struct cv_traits *traits) {
   return traits->sums == CV_SUMS_ALL && (traits->noise == CV_NOISE_LINEAR || traits->noise == CV_NOISE_NONE);
 }
@@ -117,11 +118,16 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
   self->arms = spec->arms;
   self->first = (uint32_t)cv_params_number(params, "first");
   self->unit = cv_spec_has_noise(spec) ? (double)CV_MICRO / (double)spec->epsilon_micro : 0;
+  self->brokers = 1;
   for (uint32_t i = 0; i < spec->arms; i++) {
     self->arm[i].high = 1;
   }
   *ret = &self->policy;
   return CV_OK;
+}
+
+static void expect(struct cv_policy *policy, uint32_t brokers) {
+  of(policy)->brokers = brokers;
 }
 
 static void destroy(struct cv_policy *policy) {
@@ -159,21 +165,19 @@ static double score_of(const struct graph_ucb *self, uint32_t i, double token) {
   return fmin(fmax(cv_feedback_score(cv_local_feedback(&self->local, i), token), 0), 1);
 }
 
-static void look(struct graph_ucb *self, uint32_t i) {
+static void look(struct graph_ucb *self, uint32_t i, const struct cv_noise *noise) {
   struct arm *arm = &self->arm[i];
   uint64_t k = arm->releases - 1;
   double level = level_of(self, arm);
   if (isinf(level) || k >= LOOKS) {
     return;
   }
-  if (!self->has_look[k]) {
-    cv_look_init(self->unit, (uint32_t)k + 1, &self->look[k]);
-    self->has_look[k] = true;
-  }
-  struct cv_noisy_sum at = {.tokens = (double)arm->tokens, .sum = (double)arm->sum / (double)CV_GRID};
-  double a = score_of(self, i, cv_look_low(&self->look[k], &at, level));
+  struct cv_noisy_sum at = {
+      .tokens = (double)arm->tokens, .sum = (double)arm->sum / (double)CV_GRID, .unit = self->unit, .noise = noise};
+  const struct cv_look *look = cv_look_keep(&self->look[k], &at);
+  double a = score_of(self, i, cv_look_low(look, &at, level));
   at.sum = at.tokens - at.sum;
-  double b = score_of(self, i, 1 - cv_look_low(&self->look[k], &at, level));
+  double b = score_of(self, i, 1 - cv_look_low(look, &at, level));
   cv_limits_narrow(fmin(a, b), fmax(a, b), &arm->low, &arm->high);
 }
 
@@ -189,7 +193,7 @@ static void apply(struct cv_policy *policy, const struct cv_release *release) {
   arm->sum = release->noisy_sum;
   arm->plays += arm->asked;
   arm->asked = 0;
-  look(self, release->arm);
+  look(self, release->arm, &release->noise);
 }
 
 /* ---- plans ---- */
@@ -220,7 +224,7 @@ static double quantile_of(const struct graph_ucb *self, uint32_t i) {
   const struct arm *arm = &self->arm[i];
   struct cv_feedback feedback = cv_local_feedback(&self->local, i);
   double n = (double)arm->tokens, token = (double)arm->sum / (double)CV_GRID / n;
-  double epsilon = self->unit > 0 ? 1 / self->unit : (double)INFINITY;
+  double epsilon = self->unit > 0 ? 1 / self->unit / sqrt(self->brokers) : (double)INFINITY;
   token = isinf(epsilon) ? fmin(fmax(token, 0), 1) : token;
   double cost[GRID], least = (double)INFINITY, total = 0;
   for (int g = 0; g < GRID; g++) {
@@ -404,6 +408,8 @@ const struct cv_policy_class cv_policy_graph_ucb = {
     .rule_count = CV_COUNT(rules),
     .fits = fits,
     .create = create,
+    .reads_noise = true,
+    .expect = expect,
     .destroy = destroy,
     .apply = apply,
     .step = make_step,

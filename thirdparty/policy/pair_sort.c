@@ -38,11 +38,13 @@
 #include "thirdparty/policy/classes.h"
 #include "thirdparty/policy/confidence.h"
 #include "thirdparty/policy/step.h"
+#include "thirdparty/policy/tail.h"
 
-enum { STATE_VERSION = 1 };
+/* The second version has how many noises the last release of an arm has. */
+enum { STATE_VERSION = 2 };
 /* Limits of a stored state: more than any campaign has. */
 #define TOKENS_END (UINT64_C(1) << 52)
-static const uint32_t NOBODY = UINT32_MAX;
+static const uint32_t NOBODY = UINT32_MAX, UNHEARD = UINT32_MAX;
 static const double FIRST_GROWTH = 1.5, LEAST_GROWTH = 1.2, MOST_GROWTH = 2;
 
 static const struct cv_param_rule rules[] = {
@@ -80,9 +82,11 @@ struct arm {
   uint32_t rank_class; /* 0: not known while a part above is open */
   uint64_t tokens;     /* of all its duels, as released last */
   int64_t sum;         /* likewise, in grid units */
+  uint32_t heard;      /* noises in `sum`; UNHEARD: not known, as a state of the first version does not say */
   uint64_t met;        /* tokens of the present duel */
   int64_t won;         /* its noisy sum */
   uint32_t noises;     /* in it */
+  double scale;        /* the largest of all releases */
   double low, high;    /* of the probability to beat the rival; of the rival before, until the duel has a release */
 };
 
@@ -97,7 +101,8 @@ struct pair_sort {
   double level, tie;
   uint32_t arms, least, first; /* least, first: tokens of an arm in a plan, and of a duel's first release */
   uint64_t seed;
-  double unit; /* of noise, in scores; 0: none */
+  double unit;      /* of noise, in scores; 0: none */
+  uint32_t brokers; /* that are expected to add noise */
   struct cv_local local;
   struct cv_mixture mixture;
   uint32_t *order;             /* arms by their parts, and in a part by number; owned */
@@ -136,7 +141,7 @@ static enum cv_err fits(const struct cv_spec *spec, struct cv_why *why) {
 /* Narrows what is known of the probability to beat the rival, by the sum so far. */
 static void look(const struct pair_sort *self, uint32_t i, double *low, double *high) {
   const struct arm *arm = &self->arm[i];
-  const struct cv_noise noise = {.groups = arm->noises > 0, .group = {{.scale = 1, .count = arm->noises}}};
+  const struct cv_noise noise = {.groups = arm->noises > 0, .group = {{.scale = arm->scale, .count = arm->noises}}};
   struct cv_noisy_sum at = {
       .tokens = (double)arm->met, .sum = (double)arm->won / (double)CV_GRID, .unit = self->unit, .noise = &noise};
   struct cv_noisy_sum rest = at;
@@ -159,7 +164,8 @@ static bool could_decide(struct pair_sort *self, uint32_t i, uint32_t tokens) {
   double low = 0, high = 1;
   arm->met = tokens;
   arm->won = llround((double)tokens * (feedback.offset + feedback.slope) * (double)CV_GRID);
-  arm->noises = self->unit > 0;
+  arm->noises = self->unit > 0 ? self->brokers : 0;
+  arm->scale = 1;
   look(self, i, &low, &high);
   *arm = was;
   return side_of(self, low, high) != OPEN;
@@ -197,6 +203,12 @@ static uint32_t next_length(const struct pair_sort *self, uint32_t i) {
 
 /* ---- creation ---- */
 
+static void expect(struct cv_policy *policy, uint32_t brokers) {
+  struct pair_sort *self = of(policy);
+  self->brokers = brokers;
+  self->first = first_length(self);
+}
+
 static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret) {
   struct pair_sort *self = calloc(1, sizeof(*self) + spec->arms * sizeof(self->arm[0]));
   uint32_t *order = calloc(spec->arms, sizeof(*order));
@@ -223,7 +235,7 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
     self->arm[i] = (struct arm){.size = spec->arms, .rival = NOBODY, .high = 1};
     order[i] = i;
   }
-  self->first = first_length(self);
+  expect(&self->policy, 1);
   *ret = &self->policy;
   return CV_OK;
 }
@@ -236,6 +248,17 @@ static void destroy(struct cv_policy *policy) {
 
 /* ---- releases ---- */
 
+/* Adds the noises that the last release did not have. */
+static void take_noise(struct arm *arm, const struct cv_noise *noise) {
+  struct cv_tail tail = cv_tail_of(noise);
+  uint32_t count = tail.count < UINT32_MAX ? (uint32_t)tail.count : UINT32_MAX - 1;
+  /* Whoever says that noise is gone has other noise. */
+  uint32_t fresh = count >= arm->heard ? count - arm->heard : arm->heard == UNHEARD ? count > 0 : count;
+  arm->noises = fresh < UINT32_MAX - arm->noises ? arm->noises + fresh : UINT32_MAX;
+  arm->heard = count;
+  arm->scale = fmax(arm->scale, tail.largest);
+}
+
 static void apply(struct cv_policy *policy, const struct cv_release *release) {
   struct pair_sort *self = of(policy);
   CV_REQUIRE(release->arm < self->arms && release->tokens > 0);
@@ -246,7 +269,7 @@ static void apply(struct cv_policy *policy, const struct cv_release *release) {
   bool is_first = arm->met == 0;
   arm->met += release->tokens - arm->tokens;
   arm->won += release->noisy_sum - arm->sum;
-  arm->noises += self->unit > 0;
+  take_noise(arm, &release->noise);
   arm->tokens = release->tokens;
   arm->sum = release->noisy_sum;
   if (is_first) {
@@ -426,6 +449,8 @@ static void save(const struct cv_policy *policy, struct cv_buf *out) {
     cv_buf_put_u32(out, arm->rank_class);
     cv_buf_put_u64(out, arm->tokens);
     cv_buf_put_u64(out, (uint64_t)arm->sum);
+    cv_buf_put_u32(out, arm->heard);
+    cv_buf_put_f64(out, arm->scale);
     cv_buf_put_u64(out, arm->met);
     cv_buf_put_u64(out, (uint64_t)arm->won);
     cv_buf_put_u32(out, arm->noises);
@@ -438,7 +463,7 @@ static void save(const struct cv_policy *policy, struct cv_buf *out) {
 static bool is_plausible(const struct pair_sort *self, const struct arm *arm) {
   bool has_place = arm->size >= 1 && arm->size <= self->arms && arm->from <= self->arms - arm->size;
   bool has_rival = arm->rival == NOBODY ? arm->side == OPEN && arm->met == 0 : arm->rival < self->arms;
-  bool has_sum = arm->met <= arm->tokens && arm->tokens < TOKENS_END && arm->noises <= arm->met;
+  bool has_sum = arm->met <= arm->tokens && arm->tokens < TOKENS_END && isfinite(arm->scale) && arm->scale >= 0;
   return has_place && has_rival && has_sum && arm->low >= 0 && arm->low <= arm->high && arm->high <= 1 &&
          arm->rank_class <= (arm->is_placed ? self->arms : 0);
 }
@@ -489,7 +514,8 @@ static bool are_parts(struct pair_sort *self) {
 
 static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
   struct pair_sort *self = of(policy);
-  if (cv_read_u8(in) != STATE_VERSION) {
+  uint8_t version = cv_read_u8(in);
+  if (version < 1 || version > STATE_VERSION) {
     return CV_ERR_VERSION;
   }
   if (cv_read_u32(in) != self->arms) {
@@ -506,6 +532,8 @@ static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
     arm->rank_class = cv_read_u32(in);
     arm->tokens = cv_read_u64(in);
     arm->sum = (int64_t)cv_read_u64(in);
+    arm->heard = version > 1 ? cv_read_u32(in) : UNHEARD;
+    arm->scale = version > 1 ? cv_read_f64(in) : 1;
     arm->met = cv_read_u64(in);
     arm->won = (int64_t)cv_read_u64(in);
     arm->noises = cv_read_u32(in);
@@ -527,6 +555,8 @@ const struct cv_policy_class cv_policy_pair_sort = {
     .rule_count = CV_COUNT(rules),
     .fits = fits,
     .create = create,
+    .reads_noise = true,
+    .expect = expect,
     .destroy = destroy,
     .apply = apply,
     .step = make_step,

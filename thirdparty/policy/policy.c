@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/array.h"
+#include "common/base/mechanisms.h"
 #include "thirdparty/policy/parking.h"
 #include "thirdparty/policy/ranking.h"
 #include "thirdparty/policy/step.h"
@@ -39,6 +40,19 @@ enum cv_err cv_policy_check(struct cv_choice *choice, const struct cv_param **re
   return cv_params_check(&choice->params, class->rules, class->rule_count, ret_bad, why);
 }
 
+/* How many brokers add noise. */
+static uint32_t brokers_of(const struct cv_spec *spec) {
+  return spec->brokers == 0 ? 1 : spec->brokers;
+}
+
+enum cv_err cv_policy_fits_brokers(const struct cv_policy_class *class, uint32_t brokers, struct cv_why *why) {
+  return brokers == 1 || class->reads_noise
+             ? CV_OK
+             : cv_fail(why, CV_ERR_INVALID,
+                       "policy %s assumes the noise of one broker; expected one that reads which noise a release has",
+                       class->name);
+}
+
 enum cv_err cv_policy_fits(const struct cv_spec *spec, struct cv_why *why) {
   const struct cv_policy_class *class = cv_policy_find(spec->policy.name);
   CV_REQUIRE(class != NULL);
@@ -63,12 +77,23 @@ enum cv_err cv_policy_fits_told(const struct cv_spec *spec, struct cv_why *why) 
   if (spec->edges > 0 && class->kind != CV_POLICY_GRAPH) {
     return cv_fail(why, CV_ERR_INVALID, "policy %s uses no feedback graph; expected no edges", class->name);
   }
+  CV_TRY(cv_policy_fits_brokers(class, brokers_of(spec), why));
   return class->fits == NULL ? CV_OK : class->fits(spec, why);
 }
 
 enum cv_err cv_policy_new(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret) {
   const struct cv_policy_class *class = cv_policy_find(spec->policy.name);
-  return class == NULL ? CV_ERR_NOT_FOUND : class->create(spec, seed, ret);
+  CV_TRY(class == NULL ? CV_ERR_NOT_FOUND : cv_policy_fits_brokers(class, brokers_of(spec), NULL));
+  CV_TRY(class->create(spec, seed, ret));
+  cv_policy_expect(*ret, brokers_of(spec));
+  return CV_OK;
+}
+
+void cv_policy_expect(struct cv_policy *policy, uint32_t brokers) {
+  CV_REQUIRE(brokers >= 1 && brokers <= CV_BROKERS_MAX && (brokers == 1 || policy->class->reads_noise));
+  if (policy->class->expect != NULL) {
+    policy->class->expect(policy, brokers);
+  }
 }
 
 void cv_policy_tell(struct cv_policy *policy, const double *mean) {

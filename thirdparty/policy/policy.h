@@ -63,6 +63,8 @@ struct cv_policy_class {
   bool tells_noise; /* its standings say which part of the radius is there because of noise */
   bool duels;       /* its standings' means are of duels with one opponent, not of scores */
   bool one_plan;    /* its first plan spends the budget: no decision depends on a release */
+  bool reads_noise; /* it takes releases with any noise that their groups say, as of two brokers; else with one
+                       broker's, as the mechanism has it */
   /* Each plan follows from the last release of each arm only if parameter `last_key` is `last_word`; NULL: always. */
   const char *last_key, *last_word;
   /* The parameter and its value for scores that are drawn from a finite set without replacement, if the policy's
@@ -75,6 +77,8 @@ struct cv_policy_class {
   enum cv_err (*create)(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret);
   /* Sets the true means, `mean[arms]`, of a policy that needs them: no third-party can run such a policy. Else NULL. */
   void (*tell)(struct cv_policy *self, const double *mean);
+  /* Says how many brokers will add noise, for what is planned before a release says so; NULL: nothing depends on it. */
+  void (*expect)(struct cv_policy *self, uint32_t brokers);
   void (*destroy)(struct cv_policy *self);
   void (*apply)(struct cv_policy *self, const struct cv_release *release);
   bool (*exhaust)(struct cv_policy *self, uint32_t arm); /* NULL: the policy cannot go on without an arm */
@@ -107,10 +111,18 @@ CV_MUST_USE enum cv_err cv_policy_fits(const struct cv_spec *spec, struct cv_why
 /* The same for a simulation in one process, which can set the true means. */
 CV_MUST_USE enum cv_err cv_policy_fits_told(const struct cv_spec *spec, struct cv_why *why);
 
+/* Checks that the policy can take releases with the noise of so many brokers. CV_ERR_INVALID with the reason. */
+CV_MUST_USE enum cv_err cv_policy_fits_brokers(const struct cv_policy_class *class, uint32_t brokers,
+                                               struct cv_why *why);
+
 /* Makes a policy; the caller frees it. `spec` is borrowed for the call; cv_policy_check() and cv_policy_fits() must
  * have accepted it. */
 CV_MUST_USE enum cv_err cv_policy_new(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret);
 void cv_policy_free(struct cv_policy *policy);
+/* Tells a new policy that so many brokers each add the mechanism's noise, 1 to CV_BROKERS_MAX, if it is not as the spec
+ * says; cv_policy_fits_brokers() must accept it. No part of the saved state: say it again before cv_policy_load().
+ * Soundness does not depend on it, since each release says which noise it has; plans do. */
+void cv_policy_expect(struct cv_policy *policy, uint32_t brokers);
 /* Sets the true means of a new policy that needs them, else does nothing; `mean` is borrowed for the call. */
 void cv_policy_tell(struct cv_policy *policy, const double *mean);
 

@@ -21,6 +21,9 @@
  *   lies              false tokens that do not turn a class; default 0, above 0 only with radius sound
  *   boundary park     with radius sound: park arms that the token limit cannot decide (parking.h); in new files
  *            feed     pull them until the limit
+ *   tails    exact    q by the exact tail of the noises of the largest scale (tail.h); in new campaign files
+ *            chernoff q by Chernoff's bound, but exact for one Laplace, and for two of two brokers; always behind
+ *                     privatizer laplace, whose many noises have no other
  *
  * Behind a privatizer with mean token offset + slope x (common/base/local.h) the mean token is converted back to x, and
  * the radius is divided by |slope|. Laplace noise in tokens widens the radius by its tail at delta/(2K n(n+1)).
@@ -74,6 +77,7 @@ static const struct cv_param_rule rules[] = {
      .help = "hold: settled items but the best get no more tokens; pull: they do, as in the paper"},
     CV_LIES_RULE,
     CV_BOUNDARY_RULE,
+    CV_TAILS_RULE,
 };
 
 /* Cache of the last radius, which depends only on counts and noise: those of a round's arms are mostly equal. */
@@ -90,6 +94,8 @@ struct ppar {
   enum radius radius;
   bool hold;
   uint64_t epsilon_micro;
+  enum cv_tail_use use;
+  bool has_exact_tails;
   struct cv_local local;
   struct known_radius known;
   struct cv_ranking ranking;
@@ -132,6 +138,7 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
   self->radius = strcmp(radius, "printed") == 0 ? RADIUS_PRINTED
                  : strcmp(radius, "proof") == 0 ? RADIUS_PROOF
                                                 : RADIUS_SOUND;
+  self->has_exact_tails = cv_ranking_has_exact_tails(spec);
   self->hold = strcmp(cv_params_text(params, "settled"), "hold") == 0;
   self->epsilon_micro = spec->epsilon_micro;
   self->local = local;
@@ -147,6 +154,10 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
   }
   *ret = &self->policy;
   return CV_OK;
+}
+
+static void expect(struct cv_policy *policy, uint32_t brokers) {
+  of(policy)->use = cv_tail_use_of(brokers);
 }
 
 /* The radius of the mean token without its noise. */
@@ -168,8 +179,11 @@ static double tail_of(const struct ppar *self, uint64_t releases, uint64_t token
   static const struct cv_noise silence = {0};
   double k = self->ranking.arms, n = (double)releases;
   const struct cv_noise *counted = self->radius == RADIUS_SOUND ? noise : &silence;
-  return cv_tail_in_scores(counted, self->epsilon_micro, scale, tokens, self->delta / (2 * k * n * (n + 1))) /
-         (double)tokens;
+  double g = self->delta / (2 * k * n * (n + 1));
+  double tail = self->has_exact_tails && scale == 0
+                    ? cv_tail_exact_in_scores(counted, self->epsilon_micro, g)
+                    : cv_tail_in_scores(counted, self->use, self->epsilon_micro, scale, tokens, g);
+  return tail / (double)tokens;
 }
 
 static bool is_known(const struct known_radius *known, uint64_t releases, const struct cv_release *release) {
@@ -313,6 +327,8 @@ const struct cv_policy_class cv_policy_ppar = {
     .rule_count = CV_COUNT(rules),
     .fits = fits,
     .create = create,
+    .reads_noise = true,
+    .expect = expect,
     .destroy = destroy,
     .apply = apply,
     .exhaust = exhaust,

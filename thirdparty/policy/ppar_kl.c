@@ -16,6 +16,8 @@
  *   lies              false tokens that do not turn a class; default 0
  *   boundary  park    park arms that the token limit cannot decide (parking.h); in new campaign files
  *             feed    pull them until the limit
+ *   tails     exact     the scheme by the exact tail of the noises of the largest scale; in new campaign files
+ *             chernoff  by the moments of all. Looks always have the exact tail, the mixture the moments
  *
  * An arm's interval is the intersection of those at all its releases, by three kinds of limits, each for both sides:
  *
@@ -29,12 +31,12 @@
  * so one of the first three mechanisms; the scheme needs a new release for every plan, and so not `doubling`.
  *
  * Pulls: every arm's first release has ceil((L - ln 2 + 1.6)/d) tokens, L the level of its look, d the private
- * divergence of an arm alpha below the best possible one; each next one has 1.5 times as many, up to the third. Then
- * the widest undecided arm is pulled, or its reference (the arm with the highest upper bound if it looks good, the
- * highest lower bound otherwise) if that one's half of the doubt exceeds n^(-1/3) of the arm's own, n the number of
- * undecided arms that look like it, or if its interval is twice as wide. The new length is the old times
- * ((w + w')/gap)^2 within [1.1, 2]: what would decide if the widths fell as the root. By the scheme all lengths grow by
- * 1.4. No plan asks for fewer than tokens_per_round.
+ * divergence of an arm alpha below the best possible one (cv_look_first(), also for two brokers); each next one has 1.5
+ * times as many, up to the third. Then the widest undecided arm is pulled, or its reference (the arm with the highest
+ * upper bound if it looks good, the highest lower bound otherwise) if that one's half of the doubt exceeds n^(-1/3) of
+ * the arm's own, n the number of undecided arms that look like it, or if its interval is twice as wide. The new length
+ * is the old times ((w + w')/gap)^2 within [1.1, 2]: what would decide if the widths fell as the root. By the scheme
+ * all lengths grow by 1.4. No plan asks for fewer than tokens_per_round.
  *
  * Behind randomized response all this is about the mean token, and limits are converted to scores. Laplace noise in
  * tokens is refused: tokens beyond [0,1] have no such limits.
@@ -50,7 +52,6 @@
 #include "common/base/mechanisms.h"
 #include "thirdparty/policy/classes.h"
 #include "thirdparty/policy/confidence.h"
-#include "thirdparty/policy/kl.h"
 #include "thirdparty/policy/ranking.h"
 #include "thirdparty/policy/step.h"
 
@@ -100,6 +101,7 @@ static const struct cv_param_rule rules[] = {
      .help = "how many items are asked about at the same time"},
     CV_LIES_RULE,
     CV_BOUNDARY_RULE,
+    CV_TAILS_RULE,
 };
 
 /* The evidence of an arm. */
@@ -116,10 +118,13 @@ struct ppar_kl {
   double alpha, delta;
   uint32_t least, arms_per_plan; /* least: tokens of an arm in a plan */
   bool has_looks, has_mixture;   /* neither: the scheme */
+  bool has_exact_tails;          /* of the scheme */
   double unit;                   /* of noise, in scores; 0: none */
+  uint32_t brokers;              /* that are expected to add noise */
   uint32_t first;                /* tokens of the first release */
   struct cv_local local;
-  struct cv_look look[LOOKS];
+  struct cv_look_kept look[LOOKS];
+  struct cv_look exact[CV_TILT_EXACT]; /* kept for the scheme */
   struct cv_mixture mixture;
   struct cv_ranking ranking;
   struct evidence evidence[];
@@ -240,7 +245,7 @@ static void lift_by_look(const struct ppar_kl *self, const struct cv_look *look,
 }
 
 /* Raises the lower limits of the mean token, and of 1 minus it, as far as this release allows. */
-static void exclude(const struct ppar_kl *self, uint64_t n, const struct cv_noisy_sum *at, struct limit *low,
+static void exclude(struct ppar_kl *self, uint64_t n, const struct cv_noisy_sum *at, struct limit *low,
                     struct limit *rest) {
   struct cv_noisy_sum other = *at;
   other.sum = at->tokens - at->sum;
@@ -251,8 +256,10 @@ static void exclude(const struct ppar_kl *self, uint64_t n, const struct cv_nois
   /* A look at another length than the fixed one proves nothing. */
   if (is_fixed(self, n) && at->tokens == (double)fixed_length(self, n)) {
     struct cv_look any;
-    const struct cv_look *look = self->has_looks ? &self->look[n - 1] : &any;
-    if (!self->has_looks) {
+    const struct cv_look *look = self->has_looks ? cv_look_keep(&self->look[n - 1], at) : &any;
+    if (!self->has_looks && self->has_exact_tails) {
+      cv_look_init_exact(at, self->exact, &any);
+    } else if (!self->has_looks) {
       cv_look_init_any(at, &any);
     }
     double level = level_of_look(self, n);
@@ -265,13 +272,10 @@ static void exclude(const struct ppar_kl *self, uint64_t n, const struct cv_nois
 
 static uint32_t first_length(const struct ppar_kl *self) {
   double alpha = self->ranking.alpha > 0 ? fmin(self->ranking.alpha, 1) : FALLBACK_ALPHA;
-  double epsilon = self->unit > 0 ? 1 / self->unit : (double)INFINITY;
   struct cv_feedback feedback = cv_local_feedback(&self->local, 0);
-  double best = feedback.offset + feedback.slope,
-         distance = cv_kl_private(best, best - feedback.slope * alpha, epsilon);
-  /* Without noise a best possible arm excludes everything below with its first token. */
-  distance = fmin(distance, CV_X_MOST);
-  double tokens = ceil((level_of_look(self, 1) - log(2) + 1.6) / distance);
+  double best = feedback.offset + feedback.slope;
+  double epsilon = self->unit > 0 ? 1 / self->unit : (double)INFINITY;
+  double tokens = cv_look_first(epsilon, self->brokers, best, best - feedback.slope * alpha, level_of_look(self, 1));
   return tokens < CV_PLAN_TOKENS_MAX ? (uint32_t)fmax(tokens, self->least) : CV_PLAN_TOKENS_MAX;
 }
 
@@ -296,20 +300,25 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
   self->least = (uint32_t)cv_params_number(params, "tokens_per_round");
   self->ranking.lies = (uint64_t)cv_params_number(params, "lies");
   cv_ranking_park_within(&self->ranking, spec, self->delta);
+  self->has_exact_tails = cv_ranking_has_exact_tails(spec);
   self->arms_per_plan = (uint32_t)cv_params_number(params, "arms_per_plan");
   self->has_mixture = scores != SCORES_ONCE && adds_fresh_noise(traits);
   self->has_looks = self->has_mixture && scores == SCORES_INDEPENDENT && !cv_traits_repeats(traits);
   self->unit = cv_spec_has_noise(spec) ? (double)CV_MICRO / (double)spec->epsilon_micro : 0;
+  self->brokers = 1;
   self->first = first_length(self);
   cv_mixture_init(self->unit, &self->mixture);
-  for (uint32_t k = 1; k <= LOOKS; k++) {
-    cv_look_init(self->unit, k, &self->look[k - 1]);
-  }
   for (uint32_t i = 0; i < spec->arms; i++) {
     self->evidence[i].high = 1;
   }
   *ret = &self->policy;
   return CV_OK;
+}
+
+static void expect(struct cv_policy *policy, uint32_t brokers) {
+  struct ppar_kl *self = of(policy);
+  self->brokers = brokers;
+  self->first = first_length(self);
 }
 
 static void destroy(struct cv_policy *policy) {
@@ -598,6 +607,8 @@ const struct cv_policy_class cv_policy_ppar_kl = {
     .rule_count = CV_COUNT(rules),
     .fits = fits,
     .create = create,
+    .reads_noise = true,
+    .expect = expect,
     .destroy = destroy,
     .apply = apply,
     .exhaust = exhaust,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/mechanisms.h"
 #include "thirdparty/policy/parking.h"
 
 static const uint32_t NOBODY = UINT32_MAX;
@@ -34,6 +35,12 @@ void cv_ranking_fini(struct cv_ranking *self) {
 }
 
 const char *const cv_ranking_boundary_words[] = {"park", "feed", NULL};
+const char *const cv_ranking_tails_words[] = {"exact", "chernoff", NULL};
+
+bool cv_ranking_has_exact_tails(const struct cv_spec *spec) {
+  const struct cv_traits *traits = cv_traits_of(spec->mechanism.name);
+  return strcmp(cv_params_text(&spec->policy.params, "tails"), "exact") == 0 && cv_traits_states_noises(traits);
+}
 
 void cv_ranking_park_within(struct cv_ranking *self, const struct cv_spec *spec, double delta) {
   self->parks = strcmp(cv_params_text(&spec->policy.params, "boundary"), "park") == 0;

@@ -110,6 +110,16 @@ extern const char *const cv_ranking_boundary_words[];
     .key = "boundary", .choices = cv_ranking_boundary_words, .fallback_text = "feed", .fresh_text = "park", \
     .help = "an item that the token limit cannot decide: park ends its pulls, feed does not"                \
   }
+/* The parameter of both ranking policies: how the noise of a release enters an interval. Likewise new in campaign
+ * files: a campaign without it has the intervals that it had. */
+extern const char *const cv_ranking_tails_words[];
+#define CV_TAILS_RULE                                                                                        \
+  {                                                                                                          \
+    .key = "tails", .choices = cv_ranking_tails_words, .fallback_text = "chernoff", .fresh_text = "exact",   \
+    .help = "the noise in an interval: exact, by its tail as far as that is known; chernoff, by its moments" \
+  }
+/* Whether intervals are by the exact tail: if the campaign wants it, and its mechanism states the noises themselves. */
+bool cv_ranking_has_exact_tails(const struct cv_spec *spec);
 /* Sets what decides about parking, from a campaign whose error probability is `delta`. */
 void cv_ranking_park_within(struct cv_ranking *self, const struct cv_spec *spec, double delta);
 /* The tokens that are left of the limit. */

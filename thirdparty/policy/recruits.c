@@ -9,9 +9,9 @@
 #include "common/base/mechanisms.h"
 #include "common/base/rng.h"
 #include "thirdparty/policy/step.h"
-#include "thirdparty/policy/tail.h"
 
-enum { STATE_VERSION = 1 };
+/* The second version has releases and noise. */
+enum { STATE_VERSION = 2 };
 /* Limit of pulls per arm in a stored state: more than any budget pays for. */
 #define PULLS_END (UINT64_C(1) << 48)
 static const uint32_t NOBODY = UINT32_MAX;
@@ -63,6 +63,7 @@ enum cv_err cv_recruits_init(struct cv_recruits *self, const struct cv_policy_cl
   self->budget_micro = self->left_micro = spec->budget_micro;
   self->tokens = spec->tokens;
   self->epsilon_micro = cv_spec_has_noise(spec) ? spec->epsilon_micro : 0;
+  self->brokers = 1;
   self->is_fresh = cv_traits_of(spec->mechanism.name)->sums == CV_SUMS_ITEM;
   self->arms = self->strangers = spec->arms;
   if (spec->cost_micro == NULL || cv_local_init(&spec->privatizer, spec->arms, &self->local, NULL) != CV_OK) {
@@ -157,6 +158,19 @@ static uint32_t affordable(const struct cv_recruits *self, uint64_t micro) {
 
 double cv_recruits_delta(const struct cv_recruits *self, bool printed) {
   return (double)self->epsilon_micro / (double)CV_MICRO * (printed ? self->arms : 1);
+}
+
+double cv_recruits_noise(const struct cv_recruits *self, uint32_t i, double published, double level) {
+  const struct cv_tail *tail = &self->arm[i].tail;
+  const enum cv_tail_use use = cv_tail_use_of(self->brokers);
+  if (self->epsilon_micro == 0) {
+    return 0;
+  }
+  return self->brokers == 1 ? published : cv_tail_at(tail, use, level) / self->delta + cv_tail_rounding(tail, use);
+}
+
+void cv_recruits_expect(struct cv_policy *policy, uint32_t brokers) {
+  of(policy)->brokers = brokers;
 }
 
 uint32_t cv_recruits_best(const struct cv_recruits *self, const double *value) {
@@ -302,7 +316,8 @@ bool cv_recruits_want_first(struct cv_recruits *self, struct cv_policy_step *ste
 static void estimate(const struct cv_recruits *self, struct cv_recruit *arm, uint32_t i, const struct cv_noise *noise) {
   struct cv_feedback feedback = cv_local_feedback(&self->local, i);
   double z = (double)arm->pulls;
-  double tail = cv_tail_in_scores(noise, self->epsilon_micro, feedback.scale, arm->pulls, DOUBT / 2);
+  double tail = cv_tail_in_scores(noise, cv_tail_use_of(self->brokers), self->epsilon_micro, feedback.scale, arm->pulls,
+                                  DOUBT / 2);
   arm->mean = cv_feedback_score(feedback, (double)arm->sum / (double)CV_GRID / z);
   double scores = sqrt(log(4 / DOUBT) / (2 * z));
   arm->radius = (scores + tail / z) / fabs(feedback.slope);
@@ -323,6 +338,8 @@ void cv_recruits_apply(struct cv_policy *policy, const struct cv_release *releas
   self->left_micro = beyond ? 0 : self->left_micro - paid;
   self->pulls += more;
   self->strangers -= before == 0;
+  arm->releases += before == 0 || arm->releases > 0;
+  arm->tail = cv_tail_of(&release->noise);
   estimate(self, arm, release->arm, &release->noise);
 }
 
@@ -349,17 +366,21 @@ void cv_recruits_save(const struct cv_policy *policy, struct cv_buf *out) {
     cv_buf_put_u64(out, (uint64_t)arm->sum);
     cv_buf_put_f64(out, arm->mean);
     cv_buf_put_f64(out, arm->radius);
+    cv_buf_put_u64(out, arm->releases);
+    cv_tail_save(&arm->tail, out);
   }
 }
 
 static bool is_plausible(const struct cv_recruit *arm) {
   return arm->pulls < PULLS_END && isfinite(arm->mean) && isfinite(arm->radius) && arm->radius >= 0 &&
-         (arm->pulls > 0 || (arm->sum == 0 && arm->mean == 0 && arm->radius == 0));
+         (arm->pulls > 0 ||
+          (arm->sum == 0 && arm->mean == 0 && arm->radius == 0 && arm->releases == 0 && arm->tail.count == 0));
 }
 
 enum cv_err cv_recruits_load(struct cv_policy *policy, struct cv_reader *in) {
   struct cv_recruits *self = of(policy);
-  if (cv_read_u8(in) != STATE_VERSION) {
+  uint8_t version = cv_read_u8(in);
+  if (version < (self->brokers == 1 ? 1 : STATE_VERSION) || version > STATE_VERSION) {
     return CV_ERR_VERSION;
   }
   if (cv_read_u32(in) != self->arms) {
@@ -375,7 +396,10 @@ enum cv_err cv_recruits_load(struct cv_policy *policy, struct cv_reader *in) {
     arm->mean = cv_read_f64(in);
     arm->radius = cv_read_f64(in);
     arm->noise = arm->pulls > 0 ? (double)NAN : 0;
-    if (in->failed || !is_plausible(arm)) {
+    arm->releases = version > 1 ? cv_read_u64(in) : 0;
+    arm->tail = (struct cv_tail){0};
+    bool is_tail = version == 1 || cv_tail_load(in, &arm->tail);
+    if (in->failed || !is_tail || !is_plausible(arm)) {
       return CV_ERR_DAMAGED;
     }
     self->pulls += arm->pulls;

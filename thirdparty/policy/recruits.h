@@ -13,16 +13,19 @@
 #include "common/base/local.h"
 #include "common/base/rng.h"
 #include "thirdparty/policy/policy.h"
+#include "thirdparty/policy/tail.h"
 
 struct cv_recruit {
   uint64_t cost_micro;
-  double cost;    /* the same in units of money */
-  double slope;   /* of the mean token as a function of the mean score, absolute; > 0 */
-  uint64_t pulls; /* tokens paid for */
-  int64_t sum;    /* noisy sum of the tokens, in grid units */
-  double mean;    /* mean score; 0 without pulls */
-  double radius;  /* of the mean, at 95 % */
-  double noise;   /* the part of the radius that noise makes; NAN: not known, as after `load` */
+  double cost;         /* the same in units of money */
+  double slope;        /* of the mean token as a function of the mean score, absolute; > 0 */
+  uint64_t pulls;      /* tokens paid for */
+  int64_t sum;         /* noisy sum of the tokens, in grid units */
+  double mean;         /* mean score; 0 without pulls */
+  double radius;       /* of the mean, at 95 % */
+  double noise;        /* the part of the radius that noise makes; NAN: not known, as after `load` */
+  uint64_t releases;   /* 0 with pulls: not known, of a state of an earlier version */
+  struct cv_tail tail; /* the noise of the last release; of no use if the releases are not known */
 };
 
 /* The first member of every recruitment policy. cv_recruits_init() makes all allocations. */
@@ -30,6 +33,7 @@ struct cv_recruits {
   struct cv_policy policy;
   uint64_t seed, budget_micro;
   uint64_t epsilon_micro; /* 0: releases are exact */
+  uint32_t brokers;       /* that are expected to add noise */
   double delta;           /* the paper's delta, for an index that needs it: see cv_recruits_delta() */
   bool is_fresh;          /* a release sums the tokens of its own plan only (mechanism batch) */
   struct cv_local local;
@@ -102,7 +106,13 @@ void cv_recruits_want_picks(struct cv_recruits *self, struct cv_policy_step *ste
  * lasts. False if there is no such affordable arm. */
 bool cv_recruits_want_first(struct cv_recruits *self, struct cv_policy_step *step);
 
+/* A bound of the noise in the sum of an arm with pulls, in scores, for an index with the paper's delta that allows an
+ * error of e^-level: with one broker `published`, that of the paper, with more the quantile of the noise that the
+ * release has (tail.h). 0 without noise. */
+double cv_recruits_noise(const struct cv_recruits *self, uint32_t i, double published, double level);
+
 /* Members of the policies' classes. A policy with further state calls save and load before it writes or reads that. */
+void cv_recruits_expect(struct cv_policy *policy, uint32_t brokers);
 void cv_recruits_apply(struct cv_policy *policy, const struct cv_release *release);
 void cv_recruits_standing(const struct cv_policy *policy, uint32_t i, struct cv_standing *ret);
 void cv_recruits_save(const struct cv_policy *policy, struct cv_buf *out);

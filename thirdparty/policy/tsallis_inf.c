@@ -17,6 +17,10 @@
  *   laplace                  1/4 + 2/(epsilon^2 B)                             1/2 + ln(n)/epsilon
  *   mechanism batch          1/4 + 2/(epsilon B)^2                             1/2 + ln(n)/(epsilon B)
  *
+ * Both are fixed before a loss is seen, so they follow from the noise that is expected: with that of two brokers
+ * 2/(epsilon B)^2 doubles, ln(n) is the quantile of both (tail.h) at that level, and the usual tau is sqrt(16)/epsilon.
+ * The interval of an arm has the noises that its releases state.
+ *
  * The rate is min{1/(s sqrt(2 n)), 1/(4 b sqrt K)}. Neither rate nor bound depends on the horizon.
  *
  * Parameters:
@@ -36,7 +40,8 @@
 #include "thirdparty/policy/tail.h"
 #include "thirdparty/policy/tsallis.h"
 
-enum { STATE_VERSION = 1, BATCH_MAX = 1 << 24 };
+/* The second version has the noises. */
+enum { STATE_VERSION = 2, BATCH_MAX = 1 << 24 };
 
 static const struct cv_param_rule rules[] = {
     {.key = "tau",
@@ -48,6 +53,12 @@ static const struct cv_param_rule rules[] = {
     CV_PULLS_RULE,
 };
 
+/* The noise in the sum of an arm: as many noises as its releases state, all of the largest scale. */
+struct noises {
+  uint64_t count;
+  double scale; /* in D/epsilon */
+};
+
 struct tsallis_inf {
   struct cv_policy policy;
   struct cv_arms arms;
@@ -55,9 +66,13 @@ struct tsallis_inf {
   uint64_t choices; /* whose losses the core has */
   uint32_t batch;
   double scale;     /* of the broker's noise in the sum of a batch, in scores; 0: sums of all tokens without noise */
+  double epsilon;   /* of the broker's noise; 0: none */
+  double tau;       /* as the campaign says; 0: usual */
+  uint32_t brokers; /* that are expected to add noise */
   double bound;     /* b at n = 1 */
   double spread;    /* the factor of ln n in b */
   double deviation; /* s */
+  struct noises noises[];
 };
 
 static struct tsallis_inf *of(struct cv_policy *policy) {
@@ -100,27 +115,41 @@ static double reach_of(const struct cv_arms *arms) {
   return reach;
 }
 
-static void tune(struct tsallis_inf *self, const struct cv_spec *spec) {
-  double batch = cv_params_number(&spec->policy.params, "tau"),
-         epsilon = (double)spec->epsilon_micro / (double)CV_MICRO;
-  const bool is_central = cv_traits_fresh_sums(cv_traits_of(spec->mechanism.name));
-  double usual = is_central ? fmin(fmax(1, round(sqrt(8) / epsilon)), BATCH_MAX) : 1;
-  self->batch = (uint32_t)(batch > 0 ? batch : usual);
-  self->scale = is_central ? 1 / epsilon : 0;
+static void tune(struct tsallis_inf *self) {
+  const bool is_central = self->epsilon > 0;
+  double noises = is_central ? self->brokers : 1;
+  double usual = is_central ? fmin(fmax(1, round(sqrt(8 * noises) / self->epsilon)), BATCH_MAX) : 1;
+  self->batch = (uint32_t)(self->tau > 0 ? self->tau : usual);
+  self->scale = is_central ? 1 / self->epsilon : 0;
   self->spread = is_central ? self->scale / self->batch : self->arms.arm[0].feedback.scale;
   self->bound = reach_of(&self->arms);
-  double noise = 2 * self->spread * self->spread + self->bound * self->bound - 0.25; /* variance beyond 1/4 */
+  /* The variance beyond 1/4. */
+  double noise = 2 * noises * self->spread * self->spread + self->bound * self->bound - 0.25;
   self->deviation = sqrt(0.25 + noise / (is_central ? 1 : self->batch));
 }
 
+/* b at the n-th choice. */
+static double bound_at(const struct tsallis_inf *self, double n) {
+  uint32_t noises = self->epsilon > 0 ? self->brokers : 1;
+  const struct cv_tail tail = {.squares = noises, .largest = 1, .count = noises};
+  return self->bound + self->spread * cv_tail_at(&tail, cv_tail_use_of(noises), log(n));
+}
+
 static void weigh(struct tsallis_inf *self) {
-  double n = (double)self->choices + 1, bound = self->bound + self->spread * log(n);
+  double n = (double)self->choices + 1, bound = bound_at(self, n);
   double rate = fmin(1 / (self->deviation * sqrt(2 * n)), 1 / (4 * bound * sqrt(self->arms.arms)));
   cv_tsallis_weigh(&self->core, rate, bound);
 }
 
+static void expect(struct cv_policy *policy, uint32_t brokers) {
+  struct tsallis_inf *self = of(policy);
+  self->brokers = brokers;
+  tune(self);
+  weigh(self);
+}
+
 static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret) {
-  struct tsallis_inf *self = calloc(1, sizeof(*self));
+  struct tsallis_inf *self = calloc(1, sizeof(*self) + spec->arms * sizeof(self->noises[0]));
   enum cv_err err = self == NULL ? CV_ERR_NOMEM : cv_arms_init(spec, seed, &self->arms);
   if (err == CV_OK) {
     err = cv_tsallis_init(spec->arms, &self->core);
@@ -133,8 +162,10 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
     return err;
   }
   self->policy.class = &cv_policy_tsallis_inf;
-  tune(self, spec);
-  weigh(self);
+  const bool is_central = cv_traits_fresh_sums(cv_traits_of(spec->mechanism.name));
+  self->epsilon = is_central ? (double)spec->epsilon_micro / (double)CV_MICRO : 0;
+  self->tau = cv_params_number(&spec->policy.params, "tau");
+  expect(&self->policy, 1);
   *ret = &self->policy;
   return CV_OK;
 }
@@ -143,6 +174,12 @@ static void destroy(struct cv_policy *policy) {
   cv_arms_fini(&of(policy)->arms);
   cv_tsallis_fini(&of(policy)->core);
   free(policy);
+}
+
+static void hear(struct noises *noises, const struct cv_noise *stated) {
+  struct cv_tail tail = cv_tail_of(stated);
+  noises->count += tail.count;
+  noises->scale = fmax(noises->scale, tail.largest);
 }
 
 static void apply(struct cv_policy *policy, const struct cv_release *release) {
@@ -156,7 +193,8 @@ static void apply(struct cv_policy *policy, const struct cv_release *release) {
   double sum;
   uint64_t fresh = cv_arms_apply(&self->arms, &total, &sum);
   if (fresh > 0) {
-    double bound = self->bound + self->spread * log((double)++self->choices);
+    hear(&self->noises[release->arm], &release->noise);
+    double bound = bound_at(self, (double)++self->choices);
     double loss = 0.5 - cv_feedback_score(arm->feedback, sum / (double)fresh);
     cv_tsallis_lose(&self->core, release->arm, fmax(-bound, fmin(loss, bound)));
     weigh(self);
@@ -180,8 +218,10 @@ static void standing(const struct cv_policy *policy, uint32_t arm, struct cv_sta
   const struct tsallis_inf *self = (const struct tsallis_inf *)policy;
   cv_arms_standing(&self->arms, arm, ret);
   if (self->scale > 0 && ret->tokens > 0) {
-    uint64_t noises = (ret->tokens + self->batch - 1) / self->batch;
-    double tail = cv_tail_in_scores(&silence, 0, self->scale, noises, 0.05) / (double)ret->tokens;
+    const struct noises *noises = &self->noises[arm];
+    double tail = cv_tail_in_scores(&silence, cv_tail_use_of(self->brokers), 0, self->scale * noises->scale,
+                                    noises->count, 0.05) /
+                  (double)ret->tokens;
     ret->radius += tail;
     ret->noise += tail;
   }
@@ -193,16 +233,39 @@ static void save(const struct cv_policy *policy, struct cv_buf *out) {
   cv_arms_save(&self->arms, out);
   cv_buf_put_u64(out, self->choices);
   cv_tsallis_save(&self->core, out);
+  for (uint32_t i = 0; i < self->arms.arms; i++) {
+    cv_buf_put_u64(out, self->noises[i].count);
+    cv_buf_put_f64(out, self->noises[i].scale);
+  }
+}
+
+/* A broker's noise was always one Laplace of scale 1 a batch when the first version was stored. */
+static bool load_noises(struct cv_reader *in, uint8_t version, const struct tsallis_inf *self, uint32_t i,
+                        struct noises *ret) {
+  uint64_t tokens = self->arms.arm[i].tokens;
+  if (version == 1) {
+    uint64_t batches = self->scale > 0 ? (tokens + self->batch - 1) / self->batch : 0;
+    *ret = (struct noises){.count = batches, .scale = batches > 0};
+    return true;
+  }
+  ret->count = cv_read_u64(in);
+  ret->scale = cv_read_f64(in);
+  return isfinite(ret->scale) && ret->scale >= 0 && (ret->count > 0) == (ret->scale > 0) &&
+         (tokens > 0 || ret->count == 0);
 }
 
 static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
   struct tsallis_inf *self = of(policy);
-  if (cv_read_u8(in) != STATE_VERSION) {
+  uint8_t version = cv_read_u8(in);
+  if (version < (self->brokers == 1 ? 1 : STATE_VERSION) || version > STATE_VERSION) {
     return CV_ERR_VERSION;
   }
   CV_TRY(cv_arms_load(&self->arms, in));
   self->choices = cv_read_u64(in);
   CV_TRY(cv_tsallis_load(&self->core, in));
+  for (uint32_t i = 0; i < self->arms.arms; i++) {
+    CV_TRY(load_noises(in, version, self, i, &self->noises[i]) ? CV_OK : CV_ERR_DAMAGED);
+  }
   /* Each choice has a pull at least. */
   if (self->choices > self->arms.pulls || !cv_reader_done(in)) {
     return CV_ERR_DAMAGED;
@@ -219,6 +282,8 @@ const struct cv_policy_class cv_policy_tsallis_inf = {
     .rule_count = CV_COUNT(rules),
     .fits = fits,
     .create = create,
+    .reads_noise = true,
+    .expect = expect,
     .destroy = destroy,
     .apply = apply,
     .step = make_step,

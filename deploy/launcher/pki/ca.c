@@ -142,15 +142,38 @@ enum cv_err cv_pki_ca_check_holder(const struct cv_pki_ca *ca, const struct cv_i
   return CV_OK;
 }
 
-static enum cv_err sign(const struct cv_pki_ca *ca, const struct cv_identity *identity, const char *const *hosts,
-                        size_t hosts_n, int64_t now, int64_t not_after, struct cv_pki_pair *ret, struct cv_why *why) {
+const struct cv_pki_entry *cv_pki_ca_find(const struct cv_pki_ca *ca, const X509 *cert) {
+  struct cv_serial serial;
+  return cv_serial_of(cert, &serial) ? cv_pki_index_find(&ca->index, &serial) : NULL;
+}
+
+EVP_PKEY *cv_pki_ca_key(const struct cv_pki_ca *ca, const struct cv_pki_files *files) {
+  struct cv_pki_pair pair;
+  if (cv_pki_read_pair(files, &pair, NULL) != CV_OK) {
+    return NULL;
+  }
+  const struct cv_pki_entry *entry = cv_pki_ca_find(ca, pair.cert);
+  EVP_PKEY *key = pair.key;
+  if (entry == NULL || entry->revoked == 0) {
+    pair.key = NULL;
+  } else {
+    key = NULL;
+  }
+  cv_pki_pair_fini(&pair);
+  return key;
+}
+
+static enum cv_err sign(const struct cv_pki_ca *ca, const struct cv_pki_wish *wish, int64_t now, int64_t not_after,
+                        struct cv_pki_pair *ret, struct cv_why *why) {
+  const struct cv_identity *identity = wish->identity;
   char names[CV_PKI_ALT_NAMES_BYTES];
   char shown[96];
-  CV_TRY(cv_pki_check_hosts(identity, hosts_n, why));
-  CV_TRY(cv_pki_alt_names(identity, hosts, hosts_n, names, why));
+  CV_TRY(cv_pki_check_hosts(identity, wish->hosts_n, why));
+  CV_TRY(cv_pki_alt_names(identity, wish->hosts, wish->hosts_n, names, why));
   (void)snprintf(shown, sizeof(shown), "%s-%s", cv_role_text(identity->role), identity->name);
   shown[64] = '\0'; /* longest permitted common name; the alternative name has the whole identity */
-  const struct cv_pki_plan plan = {.name = shown, .alt_names = names, .now = now, .not_after = not_after};
+  const struct cv_pki_plan plan = {
+      .name = shown, .alt_names = names, .now = now, .not_after = not_after, .key = wish->key};
   return cv_pki_pair_make(&plan, &ca->pair, ret, why);
 }
 
@@ -164,16 +187,15 @@ static enum cv_err list(struct cv_pki_ca *ca, const X509 *cert, const struct cv_
   return cv_pki_index_save(&ca->index, ca->index_path, why);
 }
 
-enum cv_err cv_pki_ca_issue(struct cv_pki_ca *ca, const struct cv_identity *identity, const char *const *hosts,
-                            size_t hosts_n, int64_t valid_s, const struct cv_pki_files *files, int64_t *ret_end_s,
-                            struct cv_why *why) {
+enum cv_err cv_pki_ca_issue(struct cv_pki_ca *ca, const struct cv_pki_wish *wish, const struct cv_pki_files *files,
+                            int64_t *ret_end_s, struct cv_why *why) {
   int64_t now = (int64_t)time(NULL), ca_end = cv_certificate_end_s(ca->pair.cert);
-  int64_t not_after = now + valid_s < ca_end ? now + valid_s : ca_end;
+  int64_t not_after = now + wish->valid_s < ca_end ? now + wish->valid_s : ca_end;
   struct cv_pki_pair pair;
-  CV_TRY(sign(ca, identity, hosts, hosts_n, now, not_after, &pair, why));
+  CV_TRY(sign(ca, wish, now, not_after, &pair, why));
   enum cv_err err = cv_pki_stage_pair(files, &pair, why);
   if (err == CV_OK) {
-    err = list(ca, pair.cert, identity, now, not_after, why);
+    err = list(ca, pair.cert, wish->identity, now, not_after, why);
   }
   if (err == CV_OK) {
     err = cv_pki_adopt_pair(files, why);

@@ -31,13 +31,27 @@ CV_MUST_USE enum cv_err cv_pki_ca_check(const struct cv_pki_ca *ca, struct cv_wh
 /* Fails if the certificate in the file `path` is of another identity or was issued by another CA. */
 CV_MUST_USE enum cv_err cv_pki_ca_check_holder(const struct cv_pki_ca *ca, const struct cv_identity *identity,
                                                const char *path, X509 *cert, struct cv_why *why);
+/* What the CA knows of a certificate; NULL if it is not listed. */
+const struct cv_pki_entry *cv_pki_ca_find(const struct cv_pki_ca *ca, const X509 *cert);
 /*
- * Makes a key and a certificate, which ends with the CA's at the latest, and replaces the pair in `files`. The index
- * lists the certificate before it can be used: after an interruption no usable certificate is missing there. `valid_s`
- * as in pki.h. ret_end_s: its last second. CV_ERR_INVALID if a party that others dial has no host.
+ * The key of a pair, for its next certificate; the caller frees it. NULL if the next one needs a new key: the pair does
+ * not fit, or its certificate is revoked, so that the key may have been stolen.
  */
-CV_MUST_USE enum cv_err cv_pki_ca_issue(struct cv_pki_ca *ca, const struct cv_identity *identity,
-                                        const char *const *hosts, size_t hosts_n, int64_t valid_s,
+EVP_PKEY *cv_pki_ca_key(const struct cv_pki_ca *ca, const struct cv_pki_files *files);
+
+struct cv_pki_wish {
+  const struct cv_identity *identity;
+  const char *const *hosts;
+  size_t hosts_n;
+  int64_t valid_s; /* as in pki.h */
+  EVP_PKEY *key;   /* borrowed; NULL: a new key */
+};
+/*
+ * Makes a certificate, which ends with the CA's at the latest, and replaces the pair in `files`. The index lists the
+ * certificate before it can be used: after an interruption no usable certificate is missing there. ret_end_s: its last
+ * second. CV_ERR_INVALID if a party that others dial has no host.
+ */
+CV_MUST_USE enum cv_err cv_pki_ca_issue(struct cv_pki_ca *ca, const struct cv_pki_wish *wish,
                                         const struct cv_pki_files *files, int64_t *ret_end_s, struct cv_why *why);
 
 #endif

@@ -32,12 +32,6 @@ static bool fits(const struct cv_pki_files *files) {
   return true;
 }
 
-/* What the CA knows of a certificate; NULL if it is not listed. */
-static const struct cv_pki_entry *listed(const struct cv_pki_ca *ca, const X509 *cert) {
-  struct cv_serial serial;
-  return cv_serial_of(cert, &serial) ? cv_pki_index_find(&ca->index, &serial) : NULL;
-}
-
 /*
  * True if an interrupted run has listed a certificate that it did not put in place: the staged certificate is good and
  * fits the staged key, or the key that has been put in place already.
@@ -50,7 +44,7 @@ static bool can_finish(const struct cv_pki_ca *ca, const struct paths *paths, co
       cv_pki_read_cert(beside.cert, &cert, NULL) != CV_OK) {
     return false;
   }
-  const struct cv_pki_entry *entry = cert == NULL ? NULL : listed(ca, cert);
+  const struct cv_pki_entry *entry = cert == NULL ? NULL : cv_pki_ca_find(ca, cert);
   bool can = entry != NULL && entry->revoked == 0 && entry->not_after > now &&
              cv_pki_ca_check_holder(ca, &party->identity, beside.cert, cert, NULL) == CV_OK;
   X509_free(cert);
@@ -74,7 +68,7 @@ static enum cv_err look(const struct cv_pki_ca *ca, const struct paths *paths, s
   }
   enum cv_err err = cv_pki_ca_check_holder(ca, &party->identity, paths->files.cert, cert, why);
   if (err == CV_OK) {
-    const struct cv_pki_entry *entry = listed(ca, cert);
+    const struct cv_pki_entry *entry = cv_pki_ca_find(ca, cert);
     party->until_s = cv_certificate_end_s(cert);
     ret->is_expired = party->until_s <= now;
     ret->is_revoked = entry != NULL && entry->revoked != 0;
@@ -131,21 +125,30 @@ static enum cv_err plan(const struct cv_pki_ca *ca, const struct cv_pki_make *ma
 /* --- making --- */
 
 static enum cv_err renew_pair(struct cv_pki_ca *ca, const struct paths *paths, struct cv_pki_party *party,
-                              int64_t valid_s, struct cv_why *why) {
+                              const struct cv_pki_make *make, struct cv_why *why) {
   if (party->finish) {
     return cv_pki_adopt_pair(&paths->files, why);
   }
-  return cv_pki_ca_issue(ca, &party->identity, party->host, party->hosts, valid_s, &paths->files, &party->until_s, why);
+  const struct cv_pki_wish wish = {.identity = &party->identity,
+                                   .hosts = party->host,
+                                   .hosts_n = party->hosts,
+                                   .valid_s = make->valid_s,
+                                   .key = make->new_key ? NULL : cv_pki_ca_key(ca, &paths->files)};
+  party->is_new_key = wish.key == NULL;
+  enum cv_err err = cv_pki_ca_issue(ca, &wish, &paths->files, &party->until_s, why);
+  EVP_PKEY_free(wish.key);
+  return err;
 }
 
 /* Writes ca.pem last: a folder with ca.pem is complete. */
-static enum cv_err fill(struct cv_pki_ca *ca, struct cv_pki_party *party, int64_t valid_s, struct cv_why *why) {
+static enum cv_err fill(struct cv_pki_ca *ca, struct cv_pki_party *party, const struct cv_pki_make *make,
+                        struct cv_why *why) {
   struct paths paths;
   CV_TRY(name_files(party, &paths, why));
   if (party->planned == CV_PKI_THERE || party->planned == CV_PKI_REVOKED) {
     cv_pki_drop_pair(&paths.files); /* staged files of a run that was interrupted before it listed them */
   } else {
-    CV_TRY(renew_pair(ca, &paths, party, valid_s, why));
+    CV_TRY(renew_pair(ca, &paths, party, make, why));
   }
   CV_TRY(cv_pki_crl_copy(ca, party->path, why));
   return access(paths.ca, F_OK) == 0 ? CV_OK : cv_pki_replace_cert(paths.ca, ca->pair.cert, why);
@@ -161,7 +164,7 @@ static enum cv_err carry_out(struct cv_pki_ca *ca, const struct cv_pki_make *mak
     bool is_new;
     /* A failure leaves the earlier parties complete; the next call continues with this one. */
     CV_TRY(cv_pki_make_folder(party[i].path, &is_new, why));
-    enum cv_err err = fill(ca, &party[i], make->valid_s, why);
+    enum cv_err err = fill(ca, &party[i], make, why);
     if (err != CV_OK) {
       if (is_new) {
         (void)rmdir(party[i].path);

@@ -29,6 +29,7 @@ struct cv_pki_party {
   enum cv_pki_done planned, done; /* `done` is NOTHING until the plan is carried out */
   bool finish;                    /* planned: adopt the staged pair of an interrupted run */
   int64_t until_s;                /* end of the certificate, seconds since 1970, once done */
+  bool is_new_key;                /* once MADE or RENEWED: its key is new */
 };
 
 /*
@@ -45,6 +46,7 @@ struct cv_pki_make {
   const char *ca_folder, *ca_name; /* the CA is made if it does not exist */
   int64_t ca_valid_s, valid_s;     /* validity of a new CA and of new certificates, as in pki.h */
   bool renew;                      /* replace valid and revoked certificates, too; permit a second one of an identity */
+  bool new_key;                    /* replaced certificates get a new key; else only those whose key is of no use */
 };
 
 /*

@@ -41,7 +41,8 @@ enum cv_err cv_pki_alt_names(const struct cv_identity *identity, const char *con
 }
 
 enum cv_err cv_pki_check_hosts(const struct cv_identity *identity, size_t hosts_n, struct cv_why *why) {
-  bool is_dialled = identity->role == CV_ROLE_BROKER || identity->role == CV_ROLE_THIRDPARTY;
+  const enum cv_role role = identity->role;
+  bool is_dialled = role == CV_ROLE_BROKER || role == CV_ROLE_COBROKER || role == CV_ROLE_THIRDPARTY;
   return hosts_n > 0 || !is_dialled
              ? CV_OK
              : cv_fail(why, CV_ERR_INVALID, "%s/%s: no host; expected each host name or IP address that others dial",

@@ -29,7 +29,9 @@ static enum cv_err issue(struct cv_pki_ca *ca, const struct cv_identity *identit
   CV_TRY(cv_pki_index_check(&ca->index, identity, request->renew, (int64_t)time(NULL), why));
   CV_TRY(expect_new(files->key, why));
   CV_TRY(expect_new(files->cert, why));
-  return cv_pki_ca_issue(ca, identity, request->hosts, request->hosts_n, request->valid_s, files, &end_s, why);
+  const struct cv_pki_wish wish = {
+      .identity = identity, .hosts = request->hosts, .hosts_n = request->hosts_n, .valid_s = request->valid_s};
+  return cv_pki_ca_issue(ca, &wish, files, &end_s, why);
 }
 
 /* Keeps an existing ca.pem; in the CA's own folder there always is one. */
@@ -113,25 +115,30 @@ static enum cv_err find_files(const char *folder, const struct cv_identity *iden
   return CV_OK;
 }
 
-/* The old certificate's hosts stay, unless there are new ones. */
+/* The old certificate's hosts and key stay, unless there are new ones. */
 static enum cv_err renew_pair(struct cv_pki_ca *ca, const struct cv_identity *identity,
                               const struct cv_pki_request *request, const struct cv_pki_files *files, X509 *old,
-                              struct cv_why *why) {
+                              bool *ret_is_new, struct cv_why *why) {
   struct cv_pki_hosts hosts;
   int64_t end_s;
   CV_TRY(cv_pki_ca_check_holder(ca, identity, files->cert, old, why));
   CV_TRY(cv_pki_index_check(&ca->index, identity, true, (int64_t)time(NULL), why));
   CV_TRY(cv_pki_hosts_of(old, &hosts, why));
-  enum cv_err err = request->hosts_n > 0 ? cv_pki_ca_issue(ca, identity, request->hosts, request->hosts_n,
-                                                           request->valid_s, files, &end_s, why)
-                                         : cv_pki_ca_issue(ca, identity, (const char *const *)hosts.host, hosts.n,
-                                                           request->valid_s, files, &end_s, why);
+  const bool keeps_hosts = request->hosts_n == 0;
+  const struct cv_pki_wish wish = {.identity = identity,
+                                   .hosts = keeps_hosts ? (const char *const *)hosts.host : request->hosts,
+                                   .hosts_n = keeps_hosts ? hosts.n : request->hosts_n,
+                                   .valid_s = request->valid_s,
+                                   .key = request->new_key ? NULL : cv_pki_ca_key(ca, files)};
+  *ret_is_new = wish.key == NULL;
+  enum cv_err err = cv_pki_ca_issue(ca, &wish, files, &end_s, why);
+  EVP_PKEY_free(wish.key);
   cv_pki_hosts_fini(&hosts);
   return err;
 }
 
 enum cv_err cv_pki_renew(const char *ca_folder, const char *folder, const struct cv_pki_request *request,
-                         struct cv_pki_files *ret, struct cv_why *why) {
+                         struct cv_pki_files *ret, bool *ret_is_new, struct cv_why *why) {
   struct cv_identity identity;
   struct cv_pki_files files;
   struct cv_pki_ca ca;
@@ -144,7 +151,7 @@ enum cv_err cv_pki_renew(const char *ca_folder, const char *folder, const struct
     err = cv_fail(why, CV_ERR_NOT_FOUND, "%s: No such file", files.cert);
   }
   if (err == CV_OK) {
-    err = renew_pair(&ca, &identity, request, &files, old, why);
+    err = renew_pair(&ca, &identity, request, &files, old, ret_is_new, why);
   }
   if (err == CV_OK) {
     err = cv_pki_crl_copy(&ca, folder, why);

@@ -36,6 +36,7 @@ struct cv_pki_request {
   size_t hosts_n;
   int64_t valid_s; /* as above; at most until the CA expires */
   bool renew;      /* permits an identity that already has a certificate; overlaps with others are still refused */
+  bool new_key;    /* cv_pki_renew(): makes a new key */
 };
 
 /*
@@ -47,13 +48,14 @@ struct cv_pki_request {
 CV_MUST_USE enum cv_err cv_pki_issue(const char *ca_folder, const char *folder, const struct cv_pki_request *request,
                                      struct cv_pki_files *ret, struct cv_why *why);
 /*
- * Replaces the pair of an identity in `folder`, which `cv_pki_issue` or `cv_pki_make` has made, by a new key and
- * certificate; `request->renew` is not used, and without hosts it keeps the old ones. The old certificate stays valid
- * until it expires or is revoked. CV_ERR_NOT_FOUND if there is no certificate, CV_ERR_EXISTS if it is of another
+ * Replaces the certificate of an identity in `folder`, which `cv_pki_issue` or `cv_pki_make` has made. The key stays,
+ * unless `request->new_key` is set, the certificate is revoked, or the key does not belong to it. `request->renew` is
+ * not used; without hosts the old ones stay. The old certificate stays valid until it expires or is revoked.
+ * *ret_is_new: there is a new key. CV_ERR_NOT_FOUND if there is no certificate, CV_ERR_EXISTS if it is of another
  * identity or CA. After an interruption the folder has the old pair, the new one, or the new key beside the old
  * certificate, with the new one as FILE.new; then the same call, or cv_pki_make(), completes the folder.
  */
 CV_MUST_USE enum cv_err cv_pki_renew(const char *ca_folder, const char *folder, const struct cv_pki_request *request,
-                                     struct cv_pki_files *ret, struct cv_why *why);
+                                     struct cv_pki_files *ret, bool *ret_is_new, struct cv_why *why);
 
 #endif

@@ -89,7 +89,8 @@ static bool fill(X509 *cert, EVP_PKEY *key, const struct cv_pki_plan *plan, cons
 enum cv_err cv_pki_pair_make(const struct cv_pki_plan *plan, const struct cv_pki_pair *ca, struct cv_pki_pair *ret,
                              struct cv_why *why) {
   ERR_clear_error();
-  struct cv_pki_pair pair = {.cert = X509_new(), .key = EVP_EC_gen("P-256")};
+  bool is_kept = plan->key != NULL && EVP_PKEY_up_ref(plan->key) == 1;
+  struct cv_pki_pair pair = {.cert = X509_new(), .key = is_kept ? plan->key : EVP_EC_gen("P-256")};
   if (pair.cert == NULL || pair.key == NULL || !fill(pair.cert, pair.key, plan, ca)) {
     enum cv_err err = cv_ssl_fail(why, "%s: cannot make a certificate", plan->name);
     cv_pki_pair_fini(&pair);

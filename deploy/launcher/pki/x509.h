@@ -23,9 +23,11 @@ struct cv_pki_plan {
   const char *name;       /* common name */
   const char *alt_names;  /* as from cv_pki_alt_names(); NULL for a CA */
   int64_t now, not_after; /* seconds since 1970 */
+  EVP_PKEY *key;          /* the pair gets a reference to it; NULL: a new key */
 };
 
-/* Makes a new key and its certificate, signed by `ca`; self-signed if `ca` is NULL. The caller frees the pair. */
+/* Makes a certificate and, unless there is one, its key; signed by `ca`, or self-signed if `ca` is NULL. The caller
+ * frees the pair. */
 CV_MUST_USE enum cv_err cv_pki_pair_make(const struct cv_pki_plan *plan, const struct cv_pki_pair *ca,
                                          struct cv_pki_pair *ret, struct cv_why *why);
 

@@ -7,8 +7,11 @@ from crowdveil.schema import schema
 
 
 # mechanism and privatizer: a name, or (name, {parameter: value})
-def spec(arms, name="test", policy="ppar", policy_params=None, trusted=False, **more):
-    return crowdveil.Spec(name, arms, (policy, policy_params or {}), thirdparty_trusted=trusted, **more).message()
+# two: with two brokers, in shares of 15 bits unless `score_bits` says otherwise
+def spec(arms, name="test", policy="ppar", policy_params=None, trusted=False, two=False, **more):
+    brokers = {"brokers": 2, "score_bits": 15} if two else {}
+    return crowdveil.Spec(name, arms, (policy, policy_params or {}), thirdparty_trusted=trusted,
+                          **{**brokers, **more}).message()
 
 
 def gold(*args, **kwargs):

@@ -166,7 +166,7 @@ def of_epochs(broker, mechanism, epsilon_micro):
                f"{open_tokens} were planned and not released")
 
 
-def of_copies(broker, thirdparty, mechanism):
+def of_copies(broker, thirdparty, mechanism, brokers):
     """Both parties have the same bytes, and the chains over them are those that the third-party reports."""
     if broker.releases != thirdparty.releases:
         different = {number for number in broker.releases.keys() | thirdparty.releases.keys()
@@ -176,7 +176,8 @@ def of_copies(broker, thirdparty, mechanism):
         yield "plans differ between the two databases"
     if broker.seed != thirdparty.seed:
         yield f"the policy's seed is {broker.seed} at the broker, {thirdparty.seed} at the third-party"
-    noise = {number: NOISE[mechanism](nth) for number, nth in broker.nth.items()}
+    noise = {number: [(scale, brokers * count) for scale, count in NOISE[mechanism](nth)]
+             for number, nth in broker.nth.items()}
     if noise != {number: thirdparty.noise[number] for number in thirdparty.releases}:
         yield "the noise at the third-party is not the mechanism's"
     for number, (_, _, tokens, noisy_sum) in thirdparty.releases.items():
@@ -238,7 +239,7 @@ def findings(deployment, campaign, export, finished):
             if rows:
                 yield f"{rows} rows of the ended campaign are left in {table}"
         yield from of_epochs(broker, mechanism, epsilon_micro)
-        yield from of_copies(broker, thirdparty, mechanism)
+        yield from of_copies(broker, thirdparty, mechanism, max(export[0].spec.brokers, 1))
         yield from of_answers(broker, thirdparty, export, finished, mechanism)
         yield from of_anchor(broker, Path(deployment.anchor))
         broker.db.close()

@@ -17,11 +17,15 @@ NOISE = {"unsafe_noise_seeded": True, "unsafe_noise_seed": 7}
 
 
 class Run:
-    """`thirdparty` and `broker`: settings that differ from the defaults, at each start."""
+    """`thirdparty`, `broker` and `cobroker`: settings that differ from the defaults, at each start. Without `cobroker`
+    there is one broker."""
 
-    def __init__(self, deployment, thirdparty=None, broker=None, addresses=None, **spec_changes):
+    def __init__(self, deployment, thirdparty=None, broker=None, cobroker=None, **spec_changes):
         self.deployment, self.finisher = deployment, None
         self.settings = {"thirdparty": dict(thirdparty or {}), "broker": {**NOISE, **(broker or {})}}
+        if cobroker is not None:
+            self.settings["cobroker"] = {**NOISE, **cobroker}
+            spec_changes = {"two": True, **spec_changes}
         items = ", ".join(f"{{name: i{arm}, mean: {mean}}}" for arm, mean in enumerate(MEANS))
         self.campaign_file = deployment.folder / "campaign.yaml"
         self.campaign_file.write_text(f"campaign: test\nitems: {{list: [{items}]}}\n"
@@ -29,6 +33,9 @@ class Run:
         deployment.start_thirdparty(self.settings["thirdparty"])
         self.settings["thirdparty"]["listen"] = deployment.thirdparty.address
         self.settings["broker"].setdefault("thirdparty", deployment.thirdparty.address)
+        if cobroker is not None:
+            deployment.start_cobroker(self.settings["cobroker"])
+            self.settings["cobroker"]["listen"] = deployment.cobroker.address
         deployment.start_broker(self.settings["broker"])
         self.settings["broker"]["listen"] = deployment.broker.address
         with deployment.requester() as requester:
@@ -46,9 +53,7 @@ class Run:
     def start(self, program):
         """Starts a daemon again at its address; it need not be ready yet."""
         settings = self.settings[program]
-        daemon = (self.deployment.launch_broker if program == "broker" else
-                  self.deployment.launch_thirdparty)(settings)
-        return daemon
+        return getattr(self.deployment, f"launch_{program}")(settings)
 
     def kill(self, program):
         getattr(self.deployment, program).kill()
@@ -83,6 +88,7 @@ class Run:
         crashes.compare_releases(by_place(undisturbed), by_place(result))
         assert result == undisturbed
         assert self.deployment.broker.stop() == 0 and self.deployment.thirdparty.stop() == 0
+        assert self.deployment.cobroker is None or self.deployment.cobroker.stop() == 0
         audit(self.deployment, self.campaign, export, finished)
 
 

@@ -5,7 +5,7 @@ import subprocess
 from harness.daemon import PROGRAMS
 
 
-def crowdveil(*args, cwd=None, timeout=120, env=None):
+def crowdveil(*args, cwd=None, timeout=300, env=None):
     return subprocess.run([PROGRAMS["crowdveil"], *map(str, args)], cwd=cwd, timeout=timeout, capture_output=True,
                           text=True, stdin=subprocess.DEVNULL, env=env)
 

@@ -14,6 +14,7 @@ BUILD = Path(os.environ.get("CROWDVEIL_BUILD", ROOT / "build")).resolve()
 PYTHON = "/usr/bin/python3"  # Debian's, which has the packages of deploy/packages
 PROGRAMS = {
     "broker": BUILD / "broker/crowdveil-broker",
+    "cobroker": BUILD / "cobroker/crowdveil-cobroker",
     "thirdparty": BUILD / "thirdparty/crowdveil-thirdparty",
     "worker": BUILD / "worker/crowdveil-worker",
     "crowdveil": BUILD / "deploy/launcher/crowdveil",
@@ -26,7 +27,7 @@ class Failed(AssertionError):
     """A program did not do what a test waited for; the message has its last lines."""
 
 
-def wait_until(holds, what, timeout=30, every=.05):
+def wait_until(holds, what, timeout=60, every=.05):
     """Polls for something that no line announces."""
     deadline = time.monotonic() + timeout
     while not holds():
@@ -75,7 +76,7 @@ class Daemon:
         with self.changed:
             return "\n".join(self.lines)
 
-    def wait_for(self, pattern, timeout=30, after=0):
+    def wait_for(self, pattern, timeout=60, after=0):
         """The match of the first line (from line number `after`) that contains the pattern."""
         deadline, seen = time.monotonic() + timeout, after
         with self.changed:
@@ -115,7 +116,7 @@ class Daemon:
     def signal(self, number):
         self.process.send_signal(number)
 
-    def stop(self, timeout=20):
+    def stop(self, timeout=60):
         """SIGTERM, then the exit status."""
         if self.process.poll() is None:
             self.signal(signal.SIGTERM)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A deployment on loopback: third-party, broker, workers, a requester; the system chooses every port."""
+"""A deployment on loopback: third-party, broker, perhaps a co-broker, workers, a requester; the system chooses every
+port. With two brokers start the co-broker after the third-party and before the broker."""
 import copy
 import os
 
@@ -7,6 +8,7 @@ import crowdveil
 from client.requester import Requester
 from harness import refused
 from harness.daemon import PROGRAMS, Daemon, write_config
+from harness.pki import fingerprint
 
 
 def merged(base, changes):
@@ -19,7 +21,7 @@ def merged(base, changes):
 class Deployment:
     def __init__(self, folder, pki):
         self.folder, self.pki, self.daemons, self.count = folder, pki, [], 0
-        self.thirdparty = self.broker = self.thirdparty_address = None
+        self.thirdparty = self.broker = self.cobroker = self.thirdparty_address = self.cobroker_address = None
         self.anchor = str(folder / "anchor")
         self.prefixes = {}  # by program: words before its command
         self.hosts = {}     # by party: the host at which that party finds the broker
@@ -53,16 +55,42 @@ class Deployment:
                 "thirdparty_name": "ranker",
                 "state": self.state("broker-state"), "anchor": self.anchor,
                 "seal_key": str(self.folder / "seal.key"), "admin": str(self.folder / "broker.sock"),
-                "tls": self.pki.issue("broker/main").config()}
+                "tls": self.pki.issue("broker/main").config(), **self.of_cobroker()}
+
+    def of_cobroker(self):
+        """What a broker's configuration says of the co-broker, if there is one."""
+        return {} if self.cobroker_address is None else {"cobroker": self.cobroker_address,
+                                                         "cobroker_key": self.key_of("cobroker/second")}
+
+    def key_of(self, identity):
+        return fingerprint(self.pki.issue(identity))
+
+    def pair(self):
+        """As a worker's accept.pairs has it."""
+        return f"{self.key_of('broker/main')}+{self.key_of('cobroker/second')}"
+
+    def cobroker_settings(self):
+        return {"listen": "127.0.0.1:0", "broker_name": "main", "broker_key": self.key_of("broker/main"),
+                "state": self.state("cobroker-state"), "anchor": str(self.folder / "cobroker-anchor"),
+                "seal_key": str(self.folder / "cobroker-seal.key"), "admin": str(self.folder / "cobroker.sock"),
+                "tls": self.pki.issue("cobroker/second").config()}
 
     def launch_thirdparty(self, changes=None, **kwargs):
-        """Starts a worker without waiting until it is ready."""
+        """Starts it without waiting until it is ready."""
         self.thirdparty = self.start("thirdparty", merged(self.thirdparty_settings(), changes), **kwargs)
         return self.thirdparty
 
     def launch_broker(self, changes=None, **kwargs):
         self.broker = self.start("broker", merged(self.broker_settings(), changes), **kwargs)
         return self.broker
+
+    def launch_cobroker(self, changes=None, **kwargs):
+        self.cobroker = self.start("cobroker", merged(self.cobroker_settings(), changes), **kwargs)
+        return self.cobroker
+
+    def start_cobroker(self, changes=None, **kwargs):
+        self.cobroker_address = self.launch_cobroker(changes, **kwargs).address
+        return self.cobroker
 
     def start_thirdparty(self, changes=None, **kwargs):
         self.thirdparty_address = self.launch_thirdparty(changes, **kwargs).address
@@ -72,8 +100,11 @@ class Deployment:
         self.launch_broker(changes, **kwargs).address
         return self.broker
 
-    def up(self, thirdparty=None, broker=None):
+    def up(self, thirdparty=None, broker=None, cobroker=None):
+        """`cobroker`: its changes, {} for none; without it there is one broker."""
         self.start_thirdparty(thirdparty)
+        if cobroker is not None:
+            self.start_cobroker(cobroker)
         self.start_broker(broker)
         return self
 
@@ -86,6 +117,8 @@ class Deployment:
         broker = (changes or {}).get("broker") or self.broker_for("worker")
         settings = {"broker": broker, "broker_name": "main", "campaign": str(campaign_file), "requesters": "alice",
                     "tls": self.pki.issue(identity).config(), "seed": 1, "exit_when_done": True}
+        if self.cobroker_address is not None:
+            settings |= {"cobroker": self.cobroker_address, "accept": {"pairs": self.pair()}}
         return self.start("worker", merged(settings, changes), name=identity.replace("/", "-"), **kwargs)
 
     # --- the requester's side
@@ -110,7 +143,7 @@ class Deployment:
 
     def count_refused(self):
         """Before a daemon ends: adds its counts of refused input to the session's."""
-        for daemon in (self.broker, self.thirdparty):
+        for daemon in (self.broker, self.cobroker, self.thirdparty):
             if daemon is not None and daemon.process.poll() is None:
                 refused.take(self.folder / f"{daemon.name}.sock")
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Certificates made with the openssl program: the tests also need ones that `crowdveil pki` would not make."""
+import hashlib
 import shutil
 import ssl
 import subprocess
@@ -16,6 +17,14 @@ class Files(Tls):
 
 def der(files):
     return ssl.PEM_cert_to_DER_cert(Path(files.cert).read_text())
+
+
+def fingerprint(files):
+    """Of the key in a certificate: SHA-256 of its DER form, by the openssl program."""
+    pem = subprocess.run(["openssl", "x509", "-in", files.cert, "-pubkey", "-noout"], capture_output=True, check=True)
+    of_key = subprocess.run(["openssl", "pkey", "-pubin", "-outform", "DER"], input=pem.stdout, capture_output=True,
+                            check=True)
+    return hashlib.sha256(of_key.stdout).hexdigest()
 
 
 def served(address, files, role):

@@ -37,7 +37,7 @@ class Receiver:
         with self.changed:
             return len(self.got)
 
-    def wait_for(self, holds, what, timeout=30, after=0):
+    def wait_for(self, holds, what, timeout=60, after=0):
         """The first datagram from number `after` on for which `holds`."""
         deadline = time.monotonic() + timeout
         with self.changed:
@@ -99,7 +99,7 @@ class Manager(Receiver):
         clean = {name: value for name, value in os.environ.items() if name not in MANAGER}
         return {**clean, "NOTIFY_SOCKET": self.path, **more}
 
-    def hears(self, name, value=None, timeout=30, after=0):
+    def hears(self, name, value=None, timeout=60, after=0):
         """The first message with this name, and this value unless None."""
         what = f"{name}={value or '...'}"
         return self.wait_for(lambda one: name in one and value in (None, one[name]), what, timeout, after)

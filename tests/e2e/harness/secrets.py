@@ -6,6 +6,7 @@ import struct
 
 RUN = 4        # tokens in a row
 PREFIX = 12    # bytes that all encodings of a run have at least
+LEAST = 5      # bytes of a sum that do not occur by chance in some megabytes
 
 
 def varint(value):
@@ -42,20 +43,22 @@ WIDE = ("varint", "zigzag varint", "u64 little-endian", "u64 big-endian", "doubl
 class Secrets:
     """`runs`: lists of token values in an order in which they might be stored; `sums`: exact sums, or other long
     numbers (ids of workers), of 30 bits and more; `blobs`: byte strings (tickets, keys) that must not appear,
-    neither as they are nor in hexadecimal."""
+    neither as they are nor in hexadecimal. `length`: how many values in a row are searched for; 14-bit values are so
+    short that six are needed."""
 
-    def __init__(self, runs=(), sums=(), blobs=()):
+    def __init__(self, runs=(), sums=(), blobs=(), length=RUN):
         self.patterns, self.sums = {}, []
         for run in runs:
             for name, encode in ENCODINGS.items():
                 coded = [encode(value) for value in run]
-                for at in range(len(run) - RUN + 1):
-                    whole = b"".join(coded[at:at + RUN])
-                    what = f"tokens {run[at:at + RUN]} as {name}"
+                for at in range(len(run) - length + 1):
+                    whole = b"".join(coded[at:at + length])
+                    what = f"tokens {run[at:at + length]} as {name}"
                     self.patterns.setdefault(whole[:PREFIX], []).append((whole, what))
         for value in sums:
             for name in WIDE:
-                self.sums.append((ENCODINGS[name](value), f"the sum {value} as {name}"))
+                if len(coded := ENCODINGS[name](value)) >= LEAST:
+                    self.sums.append((coded, f"the sum {value} as {name}"))
             for text in (b"%d" % value, b"%x" % value, b"%X" % value):
                 self.sums.append((text, f"the sum {value} as text {text.decode()}"))
         for blob in blobs:

@@ -106,6 +106,34 @@ static void a_spec_of_pairs_is_stored(void **state) {
   cv_buf_fini(&bytes);
 }
 
+/* Stored campaigns, and the digests that name them, stay what they were; two brokers have a form of their own. */
+static void two_brokers_are_stored_in_a_form_of_their_own(void **state) {
+  struct cv_spec spec = sample_of_pairs(), back;
+  struct cv_buf one = {0}, two = {0};
+  cv_spec_encode(&spec, &one);
+  assert_int_equal(one.data[0], 2);
+  spec.brokers = 2;
+  spec.score_bits = 1;
+  cv_spec_encode(&spec, &two);
+  assert_int_equal(two.data[0], 3);
+  /* The rest is as before, and the new fields are at the end. */
+  static const uint8_t end[] = {2, 0, 0, 0, 1, 0, 0, 0};
+  assert_int_equal(two.len, one.len + sizeof(end));
+  assert_memory_equal(two.data + 1, one.data + 1, one.len - 1);
+  assert_memory_equal(two.data + one.len, end, sizeof(end));
+  struct cv_reader reader = cv_reader_over(two.data, two.len);
+  assert_int_equal(cv_spec_decode(&reader, &back), CV_OK);
+  assert_true(cv_reader_done(&reader));
+  assert_int_equal(back.brokers, 2);
+  assert_int_equal(back.score_bits, 1);
+  cv_spec_fini(&back);
+  two.data[one.len] = 0; /* one spec has one form */
+  reader = cv_reader_over(two.data, two.len);
+  assert_int_equal(cv_spec_decode(&reader, &back), CV_ERR_FORMAT);
+  cv_buf_fini(&one);
+  cv_buf_fini(&two);
+}
+
 /* Pairs with anything else that gives a token another meaning. */
 static void pairs_go_with_nothing_else(void **state) {
   struct cv_why why;
@@ -247,6 +275,63 @@ static void workers_without_costs_or_twice_are_named(void **state) {
   assert_bad(&spec, "a worker has the id 0; expected 1 and up");
 }
 
+static void two_brokers_split_one_number(void **state) {
+  struct cv_spec spec = sample();
+  spec.edges = 0;
+  spec.edge = NULL;
+  spec.brokers = 2;
+  spec.score_bits = 15;
+  assert_int_equal(cv_spec_check(&spec, NULL), CV_OK);
+  spec.score_bits = 1;
+  assert_int_equal(cv_spec_check(&spec, NULL), CV_OK);
+  spec.score_bits = 0;
+  assert_bad(&spec, "score_bits is 0 with two brokers; expected 1 or 15");
+  spec.score_bits = 14;
+  assert_bad(&spec, "score_bits is 14 with two brokers; expected 1 or 15");
+  spec.brokers = 0;
+  assert_bad(&spec, "score_bits is 14 with one broker; expected 0");
+  spec.brokers = 1;
+  assert_bad(&spec, "brokers is 1; expected 2, or 0 for one broker");
+  spec.brokers = 3;
+  assert_bad(&spec, "brokers is 3; expected 2, or 0 for one broker");
+  spec = sample();
+  spec.brokers = 2;
+  spec.score_bits = 15;
+  assert_bad(&spec, "two brokers with a feedback graph; expected no graph: a proof is about one score");
+  spec = sample_of_pairs();
+  spec.brokers = 2;
+  spec.score_bits = 15;
+  assert_bad(&spec, "score_bits is 15, but each token is one bit (pairs); expected 1");
+}
+
+static void set_name(struct cv_choice *choice, const char *name) {
+  (void)snprintf(choice->name, sizeof(choice->name), "%s", name);
+}
+
+static void two_brokers_need_noise_and_tokens_that_a_proof_covers(void **state) {
+  static const char expected[] =
+      "; expected one whose noise protects every token: hybrid or binary or binary-honaker or kary or segments or "
+      "doubling or batch or per-item or kary-blocks";
+  char message[256];
+  struct cv_spec spec = sample_of_pairs();
+  spec.pairs = false;
+  spec.brokers = 2;
+  spec.score_bits = 15;
+  for (size_t i = 0; i < 2; i++) {
+    const char *unsound = i == 0 ? "none" : "hybrid-printed";
+    set_name(&spec.mechanism, unsound);
+    (void)snprintf(message, sizeof(message), "mechanism %s with two brokers%s", unsound, expected);
+    assert_bad(&spec, message);
+  }
+  set_name(&spec.mechanism, "segments");
+  set_name(&spec.privatizer, "laplace");
+  assert_bad(&spec, "privatizer laplace with two brokers; expected one whose tokens lie from 0 to 1");
+  set_name(&spec.privatizer, "randomized-response");
+  assert_bad(&spec, "score_bits is 15, but each token is one bit (randomized-response); expected 1");
+  spec.score_bits = 1;
+  assert_int_equal(cv_spec_check(&spec, NULL), CV_OK);
+}
+
 static void edges_are_in_order_and_between_arms(void **state) {
   struct cv_spec spec = sample();
   static const struct {
@@ -325,6 +410,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_field_is_stored),
       cmocka_unit_test(a_spec_of_pairs_is_stored),
+      cmocka_unit_test(two_brokers_are_stored_in_a_form_of_their_own),
+      cmocka_unit_test(two_brokers_split_one_number),
+      cmocka_unit_test(two_brokers_need_noise_and_tokens_that_a_proof_covers),
       cmocka_unit_test(pairs_go_with_nothing_else),
       cmocka_unit_test(a_cut_spec_is_refused),
       cmocka_unit_test(a_damaged_spec_stays_in_bounds),

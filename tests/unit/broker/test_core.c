@@ -592,8 +592,8 @@ static void tamper(struct world *world, const char *sql) {
 static void refuses_to_open(struct world *world, const char *line) {
   struct cv_ring ring = ring_of_test();
   struct cv_why why;
-  const struct cv_broker_store_files files = {.database = folder_file(&world->folder, "broker.db"),
-                                              .anchor = folder_file(&world->folder, "anchor")};
+  const struct cv_store_files files = {.database = folder_file(&world->folder, "broker.db"),
+                                       .anchor = folder_file(&world->folder, "anchor")};
   const struct cv_broker_config config = {
       .tagger = {.tag = tag, .data = world->mac}, .digest = cv_sha256, .limits.chunks = 100};
   assert_int_equal(cv_broker_new(&config, &world->core), CV_OK);
@@ -718,8 +718,8 @@ static void test_an_older_database_is_refused(void **state) {
   stop(&world);
   copy_file(folder_file(&world.folder, "older.db"), folder_file(&world.folder, "broker.db"));
   struct cv_ring ring = ring_of_test();
-  const struct cv_broker_store_files files = {.database = folder_file(&world.folder, "broker.db"),
-                                              .anchor = folder_file(&world.folder, "anchor")};
+  const struct cv_store_files files = {.database = folder_file(&world.folder, "broker.db"),
+                                       .anchor = folder_file(&world.folder, "anchor")};
   struct cv_why why;
   assert_int_equal(cv_broker_store_open(&files, &ring, &world.store, &why), CV_ERR_DAMAGED);
   cv_ring_fini(&ring);

@@ -149,7 +149,7 @@ static void plans_that_cannot_be_are_refused(void **state) {
 }
 
 static void a_degree_that_no_assignment_holds_is_refused(void **state) {
-  const struct cv_broker_limits limits = {.epsilon_micro = 1000000, .arms = 100, .tokens = 1000000};
+  const struct cv_gate_limits limits = {.epsilon_micro = 1000000, .arms = 100, .tokens = 1000000};
   struct cv_edge star[CV_VALUES_MAX];
   struct cv_why why = {.text = ""};
   for (uint32_t i = 0; i < CV_VALUES_MAX; i++) {

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "broker/ledger.h"
+#include "broker/both/ledger.h"
 
 enum { ARMS = 3, LIMIT = 1000 };
 

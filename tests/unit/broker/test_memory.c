@@ -119,8 +119,13 @@ static void test_one_allocation_fails_around_a_cancellation(void **state) {
   without_memory(true, false);
 }
 
-/* The database has all of a commit or nothing of it, and the next process goes on from there. */
+/*
+ * The database has all of a commit or nothing of it, and the next process goes on from there. The first opening, which
+ * makes the database, is the same for every kind of campaign, and more than half of the allocations: only the plain
+ * kind has failures there.
+ */
 static void without_memory_in_the_store(bool all_after) {
+  const bool from_the_first_opening = !WORLD_GRAPH && !WORLD_HIRES && !WORLD_TWO;
   struct world first;
   world_make(&first);
   run_campaign(&first, false);
@@ -129,7 +134,10 @@ static void without_memory_in_the_store(bool all_after) {
     struct world world;
     OPENSSL_thread_stop();
     int64_t before = alloc_fault_live();
-    world_make_starving(&world, NULL, alloc_fault_arm, alloc_fault_pause);
+    world_make_starving(&world, NULL, from_the_first_opening ? alloc_fault_arm : NULL, alloc_fault_pause);
+    if (!from_the_first_opening) {
+      world.starve_store = alloc_fault_arm;
+    }
     world.journal_bytes = 1500;
     run_campaign(&world, false);
     check_campaign(&world, false);

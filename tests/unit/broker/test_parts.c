@@ -8,12 +8,13 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "broker/anchor.h"
-#include "broker/chunks.h"
-#include "broker/gate.h"
+#include "broker/both/anchor.h"
+#include "broker/both/chunks.h"
+#include "broker/both/gate.h"
 #include "broker/offers.h"
 #include "broker/ticket.h"
 #include "common/base/rng.h"
+#include "common/base/split.h"
 #include "common/crypto/crypto.h"
 #include "tests/support/folder.h"
 
@@ -187,7 +188,7 @@ static void test_a_ticket_with_a_flipped_bit_is_none(void **state) {
 
 /* ---- the gate ---- */
 
-static const struct cv_broker_limits limits = {.epsilon_micro = 1000000, .arms = 10, .tokens = 1000};
+static const struct cv_gate_limits limits = {.epsilon_micro = 1000000, .arms = 10, .tokens = 1000};
 
 static struct cv_spec good_spec(void) {
   return (struct cv_spec){.name = "campaign",
@@ -252,7 +253,7 @@ static void test_exact_sums_go_to_the_trusted_only(void **state) {
   refused(&spec, CV_ERR_DENIED, "sends exact sums to the third-party; expected third_party: trusted");
   spec.thirdparty_trusted = true; /* says the requester */
   refused(&spec, CV_ERR_DENIED, "expected another pair, or a broker with limits.trusted_thirdparty");
-  struct cv_broker_limits trusting = limits;
+  struct cv_gate_limits trusting = limits;
   struct cv_privacy privacy;
   trusting.trusted_thirdparty = true;
   assert_int_equal(cv_gate_spec(&spec, &trusting, NULL), CV_OK);
@@ -266,7 +267,7 @@ static void test_exact_sums_go_to_the_trusted_only(void **state) {
 }
 
 static void test_an_unsound_mechanism_needs_an_unsafe_broker(void **state) {
-  struct cv_broker_limits unsafe = limits;
+  struct cv_gate_limits unsafe = limits;
   struct cv_spec spec = good_spec();
   unsafe.unsafe_mechanisms = true;
   choose(&spec.mechanism, "hybrid-printed", 0);
@@ -274,7 +275,7 @@ static void test_an_unsound_mechanism_needs_an_unsafe_broker(void **state) {
   /* A hundred releases cost item 1 six and a half times the declared epsilon: the gate compares that. */
   assert_int_equal(cv_params_set_number(&spec.policy.params, "tokens_per_round", 10), CV_OK);
   assert_int_equal(cv_gate_spec(&spec, &unsafe, &why), CV_ERR_DENIED);
-  assert_non_null(strstr(why.text, "epsilon 6.500000 is over this broker's limit of 1.000000"));
+  assert_non_null(strstr(why.text, "epsilon 6.500000 is over the broker's limit of 1.000000"));
   spec.epsilon_micro = 100000;
   struct cv_privacy privacy;
   assert_int_equal(cv_gate_spec(&spec, &unsafe, NULL), CV_OK);
@@ -287,6 +288,61 @@ static void test_an_unsound_mechanism_needs_an_unsafe_broker(void **state) {
   assert_int_equal(privacy.cost_micro, 300000);
   choose(&spec.privatizer, "laplace", 1);
   refused(&spec, CV_ERR_DENIED, "mechanism hybrid-printed discloses more than its epsilon");
+}
+
+/* What a share cannot carry, noise that protects nobody, and sums that cannot be put together. */
+static void test_what_two_brokers_cannot_do_is_refused(void **state) {
+  struct cv_spec spec = good_spec();
+  spec.brokers = 2;
+  spec.score_bits = CV_SPLIT_SCORE;
+  assert_true(accepted(&spec).law.shares);
+  struct cv_gate_limits other = limits;
+  struct cv_why why;
+  other.alone = true;
+  assert_int_equal(cv_gate_spec(&spec, &other, &why), CV_ERR_DENIED);
+  assert_non_null(strstr(why.text, "this one has no co-broker"));
+  other = limits;
+  other.unsafe_mechanisms = other.trusted_thirdparty = spec.thirdparty_trusted = true;
+  for (size_t i = 0; cv_mechanism_at(i) != NULL; i++) {
+    const struct cv_mechanism_class *class = cv_mechanism_at(i);
+    choose(&spec.mechanism, class->traits->name, 0);
+    bool fits = cv_mechanism_is_private(class) && cv_mechanism_has_noise(class);
+    struct cv_spec copy = spec;
+    struct cv_privacy privacy;
+    if (cv_privacy_init(&copy, &other, &privacy, NULL) != CV_OK) {
+      continue; /* for want of a parameter */
+    }
+    enum cv_err err = cv_gate_spec(&spec, &other, &why);
+    assert_true(fits ? err == CV_OK : err != CV_OK && strstr(why.text, "with two brokers; expected one") != NULL);
+  }
+  choose(&spec.mechanism, "hybrid", 0);
+  choose(&spec.privatizer, "laplace", 0.3);
+  assert_int_not_equal(cv_gate_spec(&spec, &limits, &why), CV_OK);
+  assert_non_null(strstr(why.text, "privatizer laplace with two brokers; expected"));
+  choose(&spec.privatizer, "randomized-response", 0.3);
+  spec.score_bits = CV_SPLIT_BIT;
+  (void)accepted(&spec);
+  struct cv_edge edge = {0, 1};
+  spec.edge = &edge;
+  spec.edges = 1;
+  refused(&spec, CV_ERR_INVALID, "feedback graph");
+}
+
+/* Half of the field's integers must be far enough away, however small the epsilon is. */
+static void test_noise_of_two_brokers_that_may_overflow_is_refused(void **state) {
+  struct cv_spec spec = good_spec();
+  struct cv_gate_limits large = limits;
+  struct cv_why why;
+  large.tokens = UINT64_C(1) << 42;
+  spec.brokers = 2;
+  spec.score_bits = CV_SPLIT_BIT;
+  spec.tokens = (UINT64_C(1) << 42) - (UINT64_C(1) << 20);
+  assert_int_equal(cv_gate_spec(&spec, &large, &why), CV_OK);
+  spec.epsilon_micro = 1;
+  assert_int_equal(cv_gate_spec(&spec, &large, &why), CV_ERR_DENIED);
+  assert_non_null(strstr(why.text, "may overflow; expected less than 2^42"));
+  spec.tokens = 1000000;
+  assert_int_equal(cv_gate_spec(&spec, &large, &why), CV_OK); /* 2^20 times the noise of epsilon 1 */
 }
 
 /* Tokens that are private by themselves, in sums that are private: the smaller epsilon covers the output. */
@@ -303,7 +359,7 @@ static void test_two_guarantees_cost_the_smaller(void **state) {
   assert_int_equal(cv_privacy_spent_micro(&privacy, 1), 500000);
   assert_int_equal(cv_privacy_spent_micro(&privacy, 4), 1000000);
   choose(&spec.mechanism, "none", 0);
-  refused(&spec, CV_ERR_DENIED, "the privatizer's epsilon 4.000000 is over this broker's limit of 1.000000");
+  refused(&spec, CV_ERR_DENIED, "the privatizer's epsilon 4.000000 is over the broker's limit of 1.000000");
   choose(&spec.privatizer, "laplace", 0.5);
   privacy = accepted(&spec);
   assert_int_equal(privacy.cost_micro, 500000);
@@ -316,9 +372,9 @@ static void also(struct cv_spec *spec, const char *key, double number) {
 }
 
 static void test_the_operator_limits_delta(void **state) {
-  static const char *const refusal = "the privatizer's delta 0.25 is over this broker's limit of 0 (limits.delta)";
+  static const char *const refusal = "the privatizer's delta 0.25 is over the broker's limit of 0 (limits.delta)";
   static const char *const mechanisms[] = {"none", "batch", "hybrid"};
-  struct cv_broker_limits some = limits;
+  struct cv_gate_limits some = limits;
   for (size_t i = 0; i < CV_COUNT(mechanisms); i++) {
     for (int way = 0; way < 4; way++) {
       struct cv_spec spec = good_spec();
@@ -363,7 +419,7 @@ static void test_behind_a_mechanism_delta_does_not_make_a_token_cheaper(void **s
 }
 
 static void test_small_epochs_are_for_tokens_that_are_protected(void **state) {
-  struct cv_broker_limits strict = limits;
+  struct cv_gate_limits strict = limits;
   struct cv_spec spec = good_spec();
   struct cv_privacy privacy;
   strict.release_tokens = 50;
@@ -384,7 +440,7 @@ static void test_small_epochs_are_for_tokens_that_are_protected(void **state) {
 }
 
 static void test_a_horizon_comes_from_tokens_and_their_epochs(void **state) {
-  struct cv_broker_limits strict = limits;
+  struct cv_gate_limits strict = limits;
   struct cv_privacy privacy;
   strict.release_tokens = 30;
   struct cv_spec spec = good_spec();
@@ -403,7 +459,7 @@ static void test_a_horizon_comes_from_tokens_and_their_epochs(void **state) {
 }
 
 static void test_sums_fit_their_integers(void **state) {
-  struct cv_broker_limits wide = limits;
+  struct cv_gate_limits wide = limits;
   struct cv_spec spec = good_spec();
   struct cv_why why;
   wide.tokens = UINT64_MAX;
@@ -422,15 +478,15 @@ static void test_sums_fit_their_integers(void **state) {
 static void test_the_gate_keeps_the_operators_limits(void **state) {
   struct cv_spec spec = good_spec();
   spec.epsilon_micro++;
-  refused(&spec, CV_ERR_DENIED, "epsilon 1.000001 is over this broker's limit of 1.000000");
+  refused(&spec, CV_ERR_DENIED, "epsilon 1.000001 is over the broker's limit of 1.000000");
   spec.epsilon_micro = 0;
   refused(&spec, CV_ERR_INVALID, "epsilon is 0");
   spec = good_spec();
   spec.arms = 11;
-  refused(&spec, CV_ERR_DENIED, "11 arms are over this broker's limit of 10");
+  refused(&spec, CV_ERR_DENIED, "11 arms are over the broker's limit of 10");
   spec = good_spec();
   spec.tokens = 1001;
-  refused(&spec, CV_ERR_DENIED, "1001 tokens is over this broker's limit of 1000");
+  refused(&spec, CV_ERR_DENIED, "1001 tokens is over the broker's limit of 1000");
   spec = good_spec();
   spec.tokens_per_worker = 65536;
   refused(&spec, CV_ERR_DENIED, "tokens_per_worker is 65536; expected at most 65535");
@@ -478,6 +534,8 @@ int main(void) {
       cmocka_unit_test(test_the_gate_lets_only_private_sums_out),
       cmocka_unit_test(test_exact_sums_go_to_the_trusted_only),
       cmocka_unit_test(test_an_unsound_mechanism_needs_an_unsafe_broker),
+      cmocka_unit_test(test_what_two_brokers_cannot_do_is_refused),
+      cmocka_unit_test(test_noise_of_two_brokers_that_may_overflow_is_refused),
       cmocka_unit_test(test_two_guarantees_cost_the_smaller),
       cmocka_unit_test(test_the_operator_limits_delta),
       cmocka_unit_test(test_behind_a_mechanism_delta_does_not_make_a_token_cheaper),

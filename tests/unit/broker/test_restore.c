@@ -10,10 +10,10 @@
 
 #include <string.h>
 
+#include "broker/both/chunks.h"
+#include "broker/both/gate.h"
 #include "broker/campaign.h"
-#include "broker/chunks.h"
 #include "broker/core.h"
-#include "broker/gate.h"
 #include "broker/restore.h"
 #include "broker/state.h"
 #include "common/crypto/crypto.h"

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 
-#include "broker/vault.h"
+#include "broker/both/vault.h"
 #include "tests/support/folder.h"
 
 static const uint8_t database_id[CV_DATABASE_ID_BYTES] = {1, 2, 3, 4, 5, 6, 7, 8, 9};

@@ -15,6 +15,7 @@
 #include "broker/state.h"
 #include "broker/store.h"
 #include "common/base/grid.h"
+#include "proto/codec/chain.h"
 #include "tests/support/folder.h"
 #include "tests/support/mechanism.h"
 
@@ -29,6 +30,10 @@
 /* With WORLD_PAIRS tokens are comparisons, and every second plan names the opponents. */
 #ifndef WORLD_PAIRS
 #define WORLD_PAIRS false
+#endif
+/* With WORLD_TWO there are two brokers: tokens are shares, and a co-broker (cobroker.h) has the other ones. */
+#ifndef WORLD_TWO
+#define WORLD_TWO false
 #endif
 #ifndef WORLD_PLANS
 #define WORLD_PLANS 5
@@ -46,6 +51,8 @@ enum {
   FIRST_HIRED = 11
 };
 
+#include "tests/unit/broker/cobroker.h"
+
 static struct cv_edge edge_of_test[] = {{0, 1}, {1, 2}};
 static uint64_t cost_of_test[ARMS] = {1000000, 2000000, 1500000},
                 hired[ARMS] = {FIRST_HIRED, FIRST_HIRED + 1, FIRST_HIRED + 2};
@@ -57,7 +64,9 @@ static inline bool are_neighbours(uint32_t a, uint32_t b) {
 /* The value of a place: known to the test, in grid units. */
 static inline int64_t value_of(uint32_t arm, uint64_t place) {
   uint64_t drawn = cv_mix64(1 + arm + 1000 * place);
-  return WORLD_PAIRS ? (int64_t)(drawn % 2) * CV_GRID : (int64_t)(drawn % (CV_GRID + 1));
+  return WORLD_TWO     ? (int64_t)(drawn % (CV_PRIO_MAX_MEASUREMENT + 1) * cv_split_scale(CV_SPLIT_SCORE))
+         : WORLD_PAIRS ? (int64_t)(drawn % 2) * CV_GRID
+                       : (int64_t)(drawn % (CV_GRID + 1));
 }
 
 /* What a play of one arm at this place shows of another, or of itself. */
@@ -117,7 +126,9 @@ static inline uint64_t wages(void) {
 struct token {
   uint8_t ticket[CV_TICKET_BYTES];
   size_t values;
-  int64_t value, more[ARMS]; /* the first, and those after it */
+  int64_t value, more[ARMS];   /* the first, and those after it */
+  struct cv_token_share share; /* with two brokers; `leader` is set when it is sent */
+  uint8_t leader[CV_SPLIT_LEADER_MOST];
 };
 
 /* The third-party's state, over the broker's restarts. */
@@ -134,12 +145,16 @@ struct world {
   struct cv_broker_store *store;
   struct cv_broker *core;
   struct cv_broker_batch batch;
-  struct cv_broker_conn *crowd, *rank, *order;
+  struct cv_broker_conn *crowd, *rank, *order, *share;
+  struct fake_cobroker cobroker;          /* with WORLD_TWO */
+  struct cv_terms terms;                  /* of the campaign, as workers know them */
+  void (*on_commit)(struct world *world); /* after each; may be NULL */
+  void *disk;                             /* for it */
   struct thirdparty thirdparty;
   struct token unacked[QUEUE]; /* sent or to be sent, until acknowledged */
   size_t unacked_count;
   uint32_t opponent[ARMS][PLANS * TAU]; /* of each place, as first assigned */
-  uint64_t next_worker, now_ms, verdicts[5], commits;
+  uint64_t next_worker, now_ms, verdicts[5], backoffs, commits;
   uint64_t worker_epsilon_micro, journal_bytes; /* the setting, from the next start on */
   uint64_t retention_ms;
   uint32_t kept, submits;
@@ -202,6 +217,8 @@ static inline struct cv_spec spec_of_test(void) {
                          .tokens = (uint64_t)PLANS * ARMS * TAU,
                          .idle_ms = 60000,
                          .pairs = WORLD_PAIRS,
+                         .brokers = WORLD_TWO ? 2 : 0,
+                         .score_bits = WORLD_TWO ? CV_SPLIT_SCORE : 0,
                          .edges = WORLD_GRAPH ? CV_COUNT(edge_of_test) : 0,
                          .edge = WORLD_GRAPH ? edge_of_test : NULL};
   if (WORLD_HIRES) {
@@ -233,20 +250,45 @@ static inline void send_tokens(struct world *world) {
   for (size_t i = 0; i < world->unacked_count; i++) {
     int64_t value[1 + ARMS] = {world->unacked[i].value};
     memcpy(value + 1, world->unacked[i].more, sizeof(world->unacked[i].more));
-    struct cv_token token = {.values = world->unacked[i].values, .value = value};
+    struct cv_token_share share = world->unacked[i].share;
+    share.leader = world->unacked[i].leader;
+    struct cv_token token = {.values = world->unacked[i].values, .value = value, .share = WORLD_TWO ? &share : NULL};
     memcpy(token.ticket, world->unacked[i].ticket, sizeof(token.ticket));
     say(world, world->crowd, &(struct cv_crowd_frame){.tokens = 1, .token = &token});
   }
 }
 
+static inline void say_share(struct world *world, const struct cv_share_frame *frame) {
+  struct cv_why why;
+  if (!world->died && world->share != NULL) {
+    starve(world);
+    (void)lives(world, cv_broker_on_share(world->core, world->share, frame, world->now_ms, world->now_ms, &why), &why);
+  }
+}
+
+/* Connects the co-broker. */
+static inline void connect_share(struct world *world) {
+  const struct cv_identity identity = {.role = CV_ROLE_COBROKER, .name = "c", .key = fake_duo.cobroker};
+  struct cv_why why;
+  if (!world->died) {
+    starve(world);
+    (void)lives(world, cv_broker_join(world->core, &identity, NULL, &world->share, &why), &why);
+    say_share(world, &(struct cv_share_frame){.hello = hello});
+  }
+}
+
 /* Connects every peer: the first time and after each restart. */
 static inline void connect_all(struct world *world) {
+  world->share = NULL;
   const struct cv_identity *const identity[] = {&thirdparty, &gateway, &requester};
   struct cv_broker_conn **const conn[] = {&world->rank, &world->crowd, &world->order};
   struct cv_why why;
   for (size_t i = 0; i < CV_COUNT(identity) && !world->died; i++) {
     starve(world);
     (void)lives(world, cv_broker_join(world->core, identity[i], NULL, conn[i], &why), &why);
+  }
+  if (WORLD_TWO) {
+    connect_share(world);
   }
   answer(world, &(struct cv_rank_frame){.hello = hello});
   say(world, world->crowd, &(struct cv_crowd_frame){.hello = hello});
@@ -297,32 +339,35 @@ static inline struct cv_ring ring_of_test(void) {
 static inline bool load(struct world *world) {
   struct cv_ring ring = ring_of_test();
   struct cv_why why = {.text = ""};
-  const struct cv_broker_store_files files = {.database = folder_file(&world->folder, "broker.db"),
-                                              .anchor = folder_file(&world->folder, "anchor")};
+  const struct cv_store_files files = {.database = folder_file(&world->folder, "broker.db"),
+                                       .anchor = folder_file(&world->folder, "anchor")};
   starve_store(world);
   enum cv_err opened = cv_broker_store_open(&files, &ring, &world->store, &why);
   cv_ring_fini(&ring);
   if (!store_lives(world, opened, &why)) {
     return false;
   }
-  const struct cv_broker_config config = {.name = "b",
-                                          .limits = {.epsilon_micro = 1000000,
-                                                     .worker_epsilon_micro = world->worker_epsilon_micro,
-                                                     .release_tokens = 10,
-                                                     .arms = 10,
-                                                     .campaigns = 2,
-                                                     .submits = world->submits,
-                                                     .kept = world->kept,
-                                                     .retention_ms = world->retention_ms,
-                                                     .tokens = 1000000,
-                                                     .chunks = 100,
-                                                     .lease_ms = LEASE_MS,
-                                                     .queue = 100},
-                                          .tagger = {.tag = tag, .data = world->mac},
-                                          .digest = cv_sha256,
-                                          .noise_seeded = true,
-                                          .noise_seed = NOISE_SEED,
-                                          .journal_bytes = world->journal_bytes};
+  struct cv_broker_config config = {.name = "b",
+                                    .limits = {.epsilon_micro = 1000000,
+                                               .worker_epsilon_micro = world->worker_epsilon_micro,
+                                               .release_tokens = 10,
+                                               .arms = 10,
+                                               .campaigns = 2,
+                                               .submits = world->submits,
+                                               .kept = world->kept,
+                                               .retention_ms = world->retention_ms,
+                                               .tokens = 1000000,
+                                               .chunks = 100,
+                                               .lease_ms = LEASE_MS,
+                                               .queue = 100,
+                                               .alone = !WORLD_TWO},
+                                    .tagger = {.tag = tag, .data = world->mac},
+                                    .digest = cv_sha256,
+                                    .duo = fake_duo,
+                                    .noise_seeded = true,
+                                    .noise_seed = NOISE_SEED,
+                                    .journal_bytes = world->journal_bytes};
+  memcpy(config.database, cv_broker_store_id(world->store), sizeof(config.database));
   assert_int_equal(cv_broker_new(&config, &world->core), CV_OK);
   starve_store(world);
   if (!store_lives(world, cv_broker_store_load(world->store, world->core, world->now_ms, world->now_ms, &why), &why)) {
@@ -364,6 +409,7 @@ static inline void world_end(struct world *world) {
   stop(world);
   cv_mac_free(world->mac);
   cv_broker_batch_fini(&world->batch);
+  fake_fini(&world->cobroker);
   folder_remove(&world->folder);
 }
 
@@ -480,10 +526,26 @@ static inline void check_opponent(struct world *world, const struct cv_assign *a
   *known = assign->opponent;
 }
 
+/* Splits the token as a worker does, and hands the helper's seed to the co-broker unsealed. */
+static inline void shard_token(struct world *world, const struct cv_assign *assign, struct token *token) {
+  const struct cv_split_token bound = {.plan = assign->plan,
+                                       .arm = assign->arm.one,
+                                       .place = assign->place,
+                                       .worker = assign->worker,
+                                       .slot = assign->slot};
+  token->values = 0;
+  fake_shard(&world->cobroker, &world->terms, &bound, (uint64_t)token->value / cv_split_scale(CV_SPLIT_SCORE),
+             &token->share, token->leader);
+}
+
 static inline void on_crowd(struct world *world, const struct cv_crowd_frame *frame) {
   for (size_t i = 0; i < frame->acks; i++) {
     on_ack(world, &frame->ack[i]);
   }
+  if (frame->campaigns > 0) {
+    world->terms = frame->campaign[0];
+  }
+  world->backoffs += frame->backoffs;
   for (size_t i = 0; i < frame->assigns; i++) {
     const struct cv_assign *assign = &frame->assign[i];
     struct token *token = &world->unacked[world->unacked_count++];
@@ -495,6 +557,9 @@ static inline void on_crowd(struct world *world, const struct cv_crowd_frame *fr
     token->value = value_of(played, assign->place);
     for (uint32_t j = 1; j < assign->arms; j++) {
       token->more[j - 1] = value_shown(played, assign->place, assign->arm.many[j]);
+    }
+    if (WORLD_TWO) {
+      shard_token(world, assign, token);
     }
   }
 }
@@ -518,6 +583,11 @@ static inline void deliver(struct world *world) {
       on_crowd(world, out.frame.crowd);
     } else if (out.schema == CV_SCHEMA_RANK) {
       on_rank(world, out.frame.rank);
+    } else if (out.schema == CV_SCHEMA_SHARE && out.conn == world->share) {
+      struct cv_share_frame frame;
+      if (fake_answer(&world->cobroker, out.frame.share, &frame)) {
+        say_share(world, &frame);
+      }
     }
   }
   send_tokens(world);
@@ -570,6 +640,9 @@ static inline bool turn(struct world *world, bool lose) {
     }
   }
   world->commits += store;
+  if (store && world->on_commit != NULL) {
+    world->on_commit(world);
+  }
   cv_broker_stored(world->core);
   deliver(world);
   return store;
@@ -604,7 +677,12 @@ static inline void check_releases(const struct world *world) {
     struct cv_rng_seeded seeded;
     cv_rng_seeded_init(&seeded, NOISE_SEED, CV_RNG_NOISE, arm, mechanism[arm]->releases + 1);
     cv_mechanism_draw(mechanism[arm], &seeded.rng);
-    assert_int_equal(release->noisy_sum, cv_mechanism_release(mechanism[arm], item));
+    int64_t expected = cv_mechanism_release(mechanism[arm], item);
+    expected += WORLD_TWO ? fake_noise(arm, mechanism[arm]->releases) : 0;
+    assert_int_equal(release->noisy_sum, expected);
+    struct cv_noise noise;
+    cv_mechanism_noise(&law, mechanism[arm]->releases, &noise);
+    assert_int_equal(release->noise.group[0].count, noise.group[0].count * (WORLD_TWO ? 2 : 1));
     assert_int_equal(release->tokens, tokens[arm]);
   }
   for (uint32_t i = 0; i < ARMS; i++) {
@@ -696,7 +774,9 @@ static inline void world_restarts(void) {
 
 /* The same with crashes before commits. */
 static inline void world_crashes(void) {
-  for (unsigned every = 3; every <= 7; every++) {
+  /* With two brokers a token needs two turns more until it counts. */
+  unsigned first = WORLD_TWO ? 5 : 3;
+  for (unsigned every = first; every <= first + 4; every++) {
     struct world world;
     world_make(&world);
     world.journal_bytes = 3000;

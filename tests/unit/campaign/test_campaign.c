@@ -312,6 +312,82 @@ static void a_graph_needs_rows_that_may_come_again(void **state) {
   cv_campaign_fini(&file);
 }
 
+/* The campaign of three items with these scores and this privacy, completed. */
+static enum cv_err complete_two(const char *rewards, const char *privacy, bool pairs, const char *more,
+                                struct cv_spec *ret, struct cv_why *why) {
+  static const char *names[] = {"a", "b", "c"};
+  const struct cv_campaign_arms arms = {.arms = CV_COUNT(names), .name = names};
+  struct cv_campaign_file file;
+  char text[1000];
+  (void)snprintf(text, sizeof(text),
+                 "campaign: two\n"
+                 "items: {ladder: {count: 3, mean: 0.9, distance: 0.2%s}}\n"
+                 "policy: {name: ppar, alpha: 0.1}\n"
+                 "privacy: {epsilon: 1, brokers: 2%s}\n%s",
+                 rewards, privacy, more);
+  load(text, &file);
+  file.spec.pairs = pairs;
+  enum cv_err err = cv_campaign_complete(&file, &arms, 1, why);
+  *ret = file.spec;
+  ret->names = NULL;
+  ret->edge = NULL;
+  cv_campaign_fini(&file);
+  return err;
+}
+
+static void assert_bits(const char *rewards, const char *privacy, bool pairs, uint32_t bits) {
+  struct cv_spec spec;
+  struct cv_why why = {0};
+  if (complete_two(rewards, privacy, pairs, "", &spec, &why) != CV_OK) {
+    fail_msg("%s", why.text);
+  }
+  assert_int_equal(spec.brokers, 2);
+  assert_int_equal(spec.score_bits, bits);
+}
+
+/* One bit where a score or a token is one, unless the file says otherwise. */
+static void two_brokers_get_the_bits_of_a_score(void **state) {
+  assert_bits(", rewards: beta", "", false, 15);
+  assert_bits(", rewards: bernoulli", "", false, 1);
+  assert_bits(", rewards: bernoulli", ", score_bits: 15", false, 15);
+  assert_bits(", rewards: beta", ", score_bits: 1", false, 1);
+  assert_bits(", rewards: beta", ", privatizer: {name: randomized-response, epsilon: 1}", false, 1);
+  assert_bits(", rewards: beta", "", true, 1);
+}
+
+static void what_two_brokers_cannot_do_is_one_clear_line(void **state) {
+  static const struct {
+    const char *privacy;
+    bool pairs;
+    const char *more, *message;
+  } cases[] = {
+      {", privatizer: {name: laplace, epsilon: 1}", false, "",
+       ":4:1: privatizer laplace with two brokers; expected one whose tokens lie from 0 to 1"},
+      {", mechanism: none", false, "",
+       ":4:1: mechanism none with two brokers; expected one whose noise protects every token: hybrid or"},
+      {", mechanism: hybrid-printed", false, "",
+       ":4:1: mechanism hybrid-printed with two brokers; expected one whose noise protects every token: hybrid or"},
+      {"", false, "graph: {edges: [[1, 2]]}\n",
+       ":4:1: two brokers with a feedback graph; expected no graph: a proof is about one score"},
+      {", score_bits: 15", true, "", ":4:1: score_bits is 15, but each token is one bit (pairs); expected 1"},
+      {", score_bits: 15, privatizer: {name: randomized-response, epsilon: 1}", false, "",
+       ":4:1: score_bits is 15, but each token is one bit (randomized-response); expected 1"},
+      {"", false, "gold: {tolerance: 0.1, items: {c: 1}}\n",
+       ":5:1: gold items in a campaign with two brokers, of which none sees an answer; expected a campaign without it, "
+       "or "
+       "no gold items"},
+  };
+  for (size_t i = 0; i < CV_COUNT(cases); i++) {
+    struct cv_spec spec;
+    struct cv_why why = {0};
+    enum cv_err err = complete_two(", rewards: beta", cases[i].privacy, cases[i].pairs, cases[i].more, &spec, &why);
+    assert_int_equal(err, CV_ERR_INVALID);
+    if (strstr(why.text, cases[i].message) == NULL) {
+      fail_msg("%s", why.text);
+    }
+  }
+}
+
 static void the_campaigns_that_come_along_are_good(void **state) {
   static const char *const names[] = {"demo",       "first",        "dpf",      "dpu",
                                       "eps-greedy", "dp-ucb-bound", "cheapest", "uniform"};
@@ -508,6 +584,14 @@ static const struct {
      ":3:10: workers has no source of workers; expected a list, synthetic or source"},
     {ITEMS, "budget: 0.0000001\nworkers: {synthetic: {count: 2}}",
      ":2:9: budget is \"0.0000001\"; expected a number above 0 and at most 1000000000000, with at most 6 decimals"},
+    {PRIVACY, "privacy: {epsilon: 1, brokers: 3}",
+     ":4:32: privacy.brokers is \"3\"; expected a whole number from 1 to 2"},
+    {PRIVACY, "privacy: {epsilon: 1, brokers: 2, score_bits: 14}",
+     ":4:47: privacy.score_bits is \"14\"; expected auto, 1 or 15"},
+    {PRIVACY, "privacy: {epsilon: 1, score_bits: 15}",
+     ":4:23: privacy.score_bits with one broker; expected privacy.brokers: 2"},
+    {PRIVACY, "privacy: {mechanism: auto, brokers: 2}",
+     ":4:10: missing privacy.epsilon; expected a number above 0 and at most 4000, with at most 6 decimals"},
     {LIMITS, "graph: 5", ":5:8: graph is \"5\"; expected a mapping with edges, or with p and seed"},
     {LIMITS, "graph: {}", ":5:8: graph has neither edges nor p; expected either edges, or p and seed"},
     {LIMITS, "graph: {edges: [], p: 0.5}", ":5:8: graph has edges and p or seed; expected either edges, or p and seed"},
@@ -599,6 +683,8 @@ int main(void) {
       cmocka_unit_test(a_campaign_with_edges),
       cmocka_unit_test(a_campaign_with_a_graph_to_be_drawn),
       cmocka_unit_test(a_graph_needs_rows_that_may_come_again),
+      cmocka_unit_test(two_brokers_get_the_bits_of_a_score),
+      cmocka_unit_test(what_two_brokers_cannot_do_is_one_clear_line),
       cmocka_unit_test(the_campaigns_that_come_along_are_good),
       cmocka_unit_test(workers_have_an_id_a_cost_and_a_quality),
       cmocka_unit_test(a_bad_campaign_is_one_clear_line),

@@ -8,8 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/spec.h"
 #include "common/crypto/crypto.h"
-#include "proto/codec/rank.h"
+#include "proto/codec/chain.h"
+#include "proto/codec/share.h"
 
 static void assert_hash(const struct cv_digest *hash, const char *want) {
   char text[2 * CV_DIGEST_BYTES + 1];
@@ -79,12 +81,59 @@ static void unused_groups_do_not_count(void **state) {
   assert_memory_equal(&a, &b, sizeof(a));
 }
 
+static void count_up(void *to, size_t n, unsigned from) {
+  for (size_t i = 0; i < n; i++) {
+    ((uint8_t *)to)[i] = (uint8_t)(from + i);
+  }
+}
+
+static void batches_chain(void **state) {
+  struct cv_digest hash = {0};
+  struct cv_share_pending token[2] = {
+      {.token = {.plan = 3, .arm = 19, .place = 5999, .worker = (UINT64_C(1) << 40) + 7, .slot = 2},
+       .counter = 9,
+       .verifiers = 3,
+       .verifier = {1, UINT64_C(1) << 63, UINT64_MAX - UINT32_MAX}},
+      {.token = {.plan = 3, .worker = 1}, .counter = 10, .verifiers = 1, .verifier = {5}}};
+  count_up(token[0].token.nonce, sizeof(token[0].token.nonce), 240);
+  for (size_t i = 0; i < 2; i++) {
+    count_up(token[i].session, sizeof(token[i].session), 0);
+    count_up(token[i].sealed, sizeof(token[i].sealed), 0);
+  }
+  struct cv_share_batch batch = {.campaign = 5, .number = 1, .tokens = 2, .token = token};
+  assert_int_equal(cv_chain_batch(&hash, &batch, cv_sha256), CV_OK);
+  assert_hash(&hash, "87b86202f850ec9a1effec0a001607af2616c346947084181c4e1a19ead98c5b");
+  struct cv_share_pending last = {
+      .token = {.plan = 4, .arm = 1, .place = 2, .worker = 3, .slot = 4}, .verifiers = 4, .verifier = {7, 8, 9, 10}};
+  count_up(last.token.nonce, sizeof(last.token.nonce), 240);
+  batch = (struct cv_share_batch){.campaign = 5, .number = 2, .tokens = 1, .token = &last};
+  assert_int_equal(cv_chain_batch(&hash, &batch, cv_sha256), CV_OK);
+  assert_hash(&hash, "45950200fd00bbfe2a138c49982f520e8f4ffc5ac6ad88a7cd5a9758baf84f6d");
+}
+
+static void closings_chain(void **state) {
+  struct cv_digest hash = {0};
+  struct cv_share_close close = {.campaign = 5, .number = 1, .plan = 3, .arm = 19, .count = 6000};
+  count_up(&close.plan_hash, sizeof(close.plan_hash), 0);
+  count_up(&close.chain, sizeof(close.chain), 32);
+  cv_chain_close(&hash, &close, cv_sha256);
+  assert_hash(&hash, "87025e4e5cb754b4121104fda6e56f5d60b6bf6e4aa211853ba92bd50c0fe8da");
+  close.number = 2;
+  close.arm = 0;
+  close.count = 17;
+  close.discard = true;
+  cv_chain_close(&hash, &close, cv_sha256);
+  assert_hash(&hash, "8ac0b52f4a348383c528f5a3d94ae36c2a3dbf9c0509379f901b8523c816e9c5");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(releases_chain),
       cmocka_unit_test(plans_chain),
       cmocka_unit_test(opponents_count_where_there_are_any),
       cmocka_unit_test(unused_groups_do_not_count),
+      cmocka_unit_test(batches_chain),
+      cmocka_unit_test(closings_chain),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

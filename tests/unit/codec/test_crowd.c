@@ -12,7 +12,10 @@ static void assert_bounded(const struct cv_crowd_frame *frame) {
   assert_true(!frame->hello.present || text_is_bounded(frame->hello.program, CV_NAME_BYTES));
   assert_true(frame->goodbye == NULL || text_is_bounded(frame->goodbye, CV_WHY_BYTES));
   for (size_t i = 0; i < frame->tokens; i++) {
-    assert_in_range(frame->token[i].values, 1, CV_VALUES_MAX);
+    const struct cv_token *token = &frame->token[i];
+    assert_in_range(token->values, token->share == NULL, token->share == NULL ? CV_VALUES_MAX : 0);
+    assert_true(token->share == NULL ||
+                (token->share->leader_bytes >= 1 && token->share->leader_bytes <= CV_SPLIT_LEADER_MOST));
   }
   for (size_t i = 0; i < frame->declines; i++) {
     assert_true(text_is_bounded(frame->decline[i].why, CV_WHY_BYTES));
@@ -49,6 +52,16 @@ static const struct cv_crowd_frame *sample(void) {
   static const uint32_t wishes[] = {7, CV_WISH_NONE, 0};
   static struct cv_arrive arrive = {.workers = 3, .worker = workers, .wish = wishes, .credit = 512};
   static struct cv_token token = {.ticket = "ticket of a token", .values = 5, .value = values};
+  static const uint8_t leader[CV_SPLIT_LEADER_MOST] = "the leader's share";
+  static const struct cv_token_share share = {.nonce = "nonce of sixteen",
+                                              .leader_bytes = sizeof(leader),
+                                              .leader = leader,
+                                              .session = "session of sixte",
+                                              .counter = UINT64_MAX,
+                                              .sealed = "the helper's seed and the tag"};
+  static struct cv_token tokens[2];
+  tokens[0] = token;
+  tokens[1] = (struct cv_token){.ticket = "ticket of a share", .share = &share};
   static struct cv_decline decline[2] = {{.campaign = 8, .why = "epsilon 4 is above my 1"},
                                          {.why = "over my limit", .has_ticket = true, .ticket = "declined"}};
   static struct cv_terms campaign = {.id = 9,
@@ -57,7 +70,9 @@ static const struct cv_crowd_frame *sample(void) {
                                      .epsilon_micro = 250000,
                                      .tokens_per_worker = 2,
                                      .arms = 20,
-                                     .lease_ms = 300000};
+                                     .pairs = true,
+                                     .lease_ms = 300000,
+                                     .split = {.score_bits = 15, .database = {1}, .spec = {{2}}, .key = {{3}}}};
   static struct cv_assign assign[2] = {
       {.campaign = 9,
        .worker = 300,
@@ -66,7 +81,10 @@ static const struct cv_crowd_frame *sample(void) {
        .arm.one = 19,
        .place = 5999,
        .round = 77000,
-       .switched = 1000},
+       .switched = 1000,
+       .opponent = 4,
+       .plan = UINT64_MAX,
+       .slot = UINT32_MAX},
       {.campaign = 9, .worker = 301, .ticket = "many arms", .arms = 3, .arm.many = arms, .place = 1},
   };
   static struct cv_crowd_ack ack = {.ticket = "ticket of an ack", .verdict = CV_VERDICT_REFUSED, .why = "no such arm"};
@@ -76,7 +94,7 @@ static const struct cv_crowd_frame *sample(void) {
   static struct cv_crowd_frame frame = {.hello = {.present = true, .version = CV_WIRE_VERSION, .program = "worker 0.1"},
                                         .goodbye = "too many frames",
                                         .arrives = 1,
-                                        .tokens = 1,
+                                        .tokens = 2,
                                         .declines = 2,
                                         .campaigns = 1,
                                         .assigns = 2,
@@ -84,7 +102,7 @@ static const struct cv_crowd_frame *sample(void) {
                                         .backoffs = 1,
                                         .dones = 2,
                                         .arrive = &arrive,
-                                        .token = &token,
+                                        .token = tokens,
                                         .decline = decline,
                                         .campaign = &campaign,
                                         .assign = assign,
@@ -104,6 +122,8 @@ static void assert_assigns_equal(const struct cv_assign *a, const struct cv_assi
   assert_int_equal(a->place, b->place);
   assert_int_equal(a->round, b->round);
   assert_int_equal(a->switched, b->switched);
+  assert_int_equal(a->opponent, b->opponent);
+  assert_true(a->plan == b->plan && a->slot == b->slot);
   assert_memory_equal(a->ticket, b->ticket, CV_TICKET_BYTES);
   assert_int_equal(a->arms, b->arms);
   if (a->arms == 1) {
@@ -111,6 +131,16 @@ static void assert_assigns_equal(const struct cv_assign *a, const struct cv_assi
   } else {
     assert_memory_equal(a->arm.many, b->arm.many, a->arms * sizeof(uint32_t));
   }
+}
+
+static void assert_shares_equal(const struct cv_token_share *a, const struct cv_token_share *b) {
+  assert_non_null(a);
+  assert_memory_equal(a->nonce, b->nonce, CV_SPLIT_NONCE_BYTES);
+  assert_int_equal(a->leader_bytes, b->leader_bytes);
+  assert_memory_equal(a->leader, b->leader, a->leader_bytes);
+  assert_memory_equal(a->session, b->session, CV_SPLIT_SESSION_BYTES);
+  assert_true(a->counter == b->counter);
+  assert_memory_equal(a->sealed, b->sealed, CV_SPLIT_SEALED_BYTES);
 }
 
 static void every_field_arrives(void **state) {
@@ -129,10 +159,13 @@ static void every_field_arrives(void **state) {
   assert_int_equal(out.arrive[0].workers, 3);
   assert_memory_equal(out.arrive[0].worker, in->arrive[0].worker, 3 * sizeof(uint64_t));
   assert_memory_equal(out.arrive[0].wish, in->arrive[0].wish, 3 * sizeof(uint32_t));
-  assert_int_equal(out.tokens, 1);
+  assert_int_equal(out.tokens, 2);
   assert_memory_equal(out.token[0].ticket, in->token[0].ticket, CV_TICKET_BYTES);
   assert_int_equal(out.token[0].values, 5);
   assert_memory_equal(out.token[0].value, in->token[0].value, 5 * sizeof(int64_t));
+  assert_null(out.token[0].share);
+  assert_shares_equal(out.token[1].share, in->token[1].share);
+  assert_int_equal(out.token[1].values, 0);
   assert_int_equal(out.declines, 2);
   assert_int_equal(out.decline[0].campaign, 8);
   assert_false(out.decline[0].has_ticket);
@@ -148,6 +181,11 @@ static void every_field_arrives(void **state) {
   assert_int_equal(out.campaign[0].tokens_per_worker, 2);
   assert_int_equal(out.campaign[0].lease_ms, 300000);
   assert_int_equal(out.campaign[0].arms, 20);
+  assert_true(out.campaign[0].pairs);
+  assert_int_equal(out.campaign[0].split.score_bits, 15);
+  assert_memory_equal(out.campaign[0].split.database, in->campaign[0].split.database, CV_SPLIT_DATABASE_BYTES);
+  assert_memory_equal(&out.campaign[0].split.spec, &in->campaign[0].split.spec, CV_DIGEST_BYTES);
+  assert_memory_equal(&out.campaign[0].split.key, &in->campaign[0].split.key, CV_DIGEST_BYTES);
   assert_int_equal(out.assigns, 2);
   assert_assigns_equal(&out.assign[0], &in->assign[0]);
   assert_assigns_equal(&out.assign[1], &in->assign[1]);
@@ -201,7 +239,13 @@ static void random_row(struct cv_rng *rng, struct cv_crowd_frame *frame, uint64_
   frame->arrive[frame->arrives++] =
       (struct cv_arrive){.workers = cv_rng_below(rng, 100), .worker = workers, .credit = random_u32(rng)};
   struct cv_token *token = &frame->token[frame->tokens++];
-  *token = (struct cv_token){.values = 1 + cv_rng_below(rng, CV_VALUES_MAX), .value = values};
+  static const uint8_t leader[CV_SPLIT_LEADER_MOST] = {7};
+  static struct cv_token_share share = {.leader = leader};
+  share.leader_bytes = 1 + cv_rng_below(rng, CV_SPLIT_LEADER_MOST);
+  share.counter = random_u64(rng);
+  *token = cv_rng_below(rng, 2) == 0
+               ? (struct cv_token){.share = &share}
+               : (struct cv_token){.values = 1 + cv_rng_below(rng, CV_VALUES_MAX), .value = values};
   random_bytes(rng, token->ticket, CV_TICKET_BYTES);
   struct cv_decline *decline = &frame->decline[frame->declines++];
   *decline = (struct cv_decline){.why = random_text(rng, CV_WHY_BYTES), .has_ticket = random_u64(rng) % 2 == 0};
@@ -420,6 +464,56 @@ static enum cv_err try_decline(size_t ticket_bytes, uint64_t campaign) {
   return try_buf(&frame);
 }
 
+/* A share of these lengths, beside so many values. */
+static enum cv_err try_share(size_t values, size_t nonce, size_t leader, size_t session, size_t sealed) {
+  static const uint8_t zeros[CV_SPLIT_LEADER_MOST + 1];
+  struct cv_buf token = {0}, share = {0}, frame = {0};
+  put_blob(&token, 1, zeros, CV_TICKET_BYTES);
+  put_blob(&token, 2, zeros, values);
+  put_blob(&share, 1, zeros, nonce);
+  put_blob(&share, 2, zeros, leader);
+  put_blob(&share, 3, zeros, session);
+  put_blob(&share, 5, zeros, sealed);
+  put_message(&token, 3, &share);
+  put_message(&frame, TOKENS, &token);
+  return try_buf(&frame);
+}
+
+static void shares_have_one_length(void **state) {
+  assert_int_equal(try_share(0, 16, 1, 16, 48), CV_OK);
+  assert_int_equal(try_share(0, 16, CV_SPLIT_LEADER_MOST, 16, 48), CV_OK);
+  assert_int_equal(try_share(1, 16, 40, 16, 48), CV_ERR_FORMAT); /* a score beside the share that hides it */
+  assert_int_equal(try_share(0, 16, 0, 16, 48), CV_ERR_FORMAT);
+  assert_int_equal(try_share(0, 16, CV_SPLIT_LEADER_MOST + 1, 16, 48), CV_ERR_FORMAT);
+  for (size_t off = 0; off < 3; off += 2) {
+    assert_int_equal(try_share(0, 15 + off, 40, 16, 48), CV_ERR_FORMAT);
+    assert_int_equal(try_share(0, 16, 40, 15 + off, 48), CV_ERR_FORMAT);
+    assert_int_equal(try_share(0, 16, 40, 16, 47 + off), CV_ERR_FORMAT);
+  }
+}
+
+/* Tokens with the longest shares, as many as one flush of a gateway may send: each part fits into a frame. */
+static void shares_are_cut_to_frames(void **state) {
+  enum { MANY = 3000 };
+  static struct cv_token tokens[MANY];
+  static const uint8_t leader[CV_SPLIT_LEADER_MOST];
+  static struct cv_token_share share = {.leader_bytes = sizeof(leader), .leader = leader, .counter = UINT64_MAX};
+  for (size_t i = 0; i < MANY; i++) {
+    tokens[i] = (struct cv_token){.share = &share};
+  }
+  struct cv_crowd_frame part, rest = {.tokens = MANY, .token = tokens};
+  size_t sent = 0;
+  for (bool more = true; more;) {
+    struct cv_buf bytes = {0};
+    more = CV_CROWD_WIRE.cut(&rest, &part);
+    assert_true(part.tokens > 0);
+    sent += part.tokens;
+    assert_int_equal(CV_CROWD_WIRE.encode(&part, &scratch, &bytes), CV_OK);
+    cv_buf_fini(&bytes);
+  }
+  assert_int_equal(sent, MANY);
+}
+
 static void fields_are_in_range(void **state) {
   assert_int_equal(try_decline(0, 7), CV_OK);
   assert_int_equal(try_decline(CV_TICKET_BYTES, 0), CV_OK);
@@ -472,6 +566,8 @@ int main(void) {
       cmocka_unit_test(texts_are_bounded),
       cmocka_unit_test(a_reason_is_cut_and_cleaned_to_be_sent),
       cmocka_unit_test(fields_are_in_range),
+      cmocka_unit_test(shares_have_one_length),
+      cmocka_unit_test(shares_are_cut_to_frames),
       cmocka_unit_test(nothing_known_is_no_envelope),
   };
   return cmocka_run_group_tests(tests, make_arenas, drop_arenas);

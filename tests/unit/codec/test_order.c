@@ -116,7 +116,9 @@ static void random_progress(struct cv_rng *rng, struct cv_progress *ret) {
                               .epsilon_spent_micro = random_u64(rng),
                               .workers = random_u32(rng),
                               .end = (enum cv_end)cv_rng_below(rng, CV_END_COUNT),
-                              .thirdparty_connected = cv_rng_below(rng, 2) == 0};
+                              .thirdparty_connected = cv_rng_below(rng, 2) == 0,
+                              .waits_for_cobroker = cv_rng_below(rng, 2) == 0,
+                              .cobroker_connected = cv_rng_below(rng, 2) == 0};
   random_name(rng, ret->name, sizeof(ret->name));
   random_name(rng, ret->waits_for, sizeof(ret->waits_for));
 }
@@ -307,6 +309,8 @@ static void assert_progress_equal(const struct cv_progress *a, const struct cv_p
   assert_true(a->arms == b->arms && a->decided == b->decided && a->classes == b->classes);
   assert_true(a->epsilon_spent_micro == b->epsilon_spent_micro && a->workers == b->workers && a->end == b->end);
   assert_int_equal(a->thirdparty_connected, b->thirdparty_connected);
+  assert_int_equal(a->waits_for_cobroker, b->waits_for_cobroker);
+  assert_int_equal(a->cobroker_connected, b->cobroker_connected);
 }
 
 static void assert_parts_equal(const struct cv_part *a, const struct cv_part *b) {

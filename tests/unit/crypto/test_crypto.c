@@ -212,6 +212,51 @@ static void test_anything_that_does_not_fit_is_refused(void **state) {
   cv_seal_free(other);
 }
 
+/* Computed with another library (Python's cryptography): a counting key and seed, the counter as the nonce's end. */
+static void test_a_given_nonce_is_not_stored(void **state) {
+  (void)state;
+  static const char bound[] = "context and place";
+  struct cv_key key = counting_key();
+  const uint8_t nonce[CV_SEAL_NONCE_BYTES] = {0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8};
+  uint8_t seed[32], sealed[32 + CV_SEAL_TAG_BYTES], opened[32];
+  for (size_t i = 0; i < sizeof(seed); i++) {
+    seed[i] = (uint8_t)(100 + i);
+  }
+  struct cv_seal *seal = seal_of(&key);
+  assert_int_equal(cv_seal_close_at(seal, nonce, bound, strlen(bound), seed, sizeof(seed), sealed), CV_OK);
+  assert_hex(sealed,
+             "60340369b58863f56ff293806e164b830e8c2ab5afac321795862a2febb65d4e"
+             "e323d13fa13edbfaf242bb44939899ff");
+  assert_int_equal(cv_seal_open_at(seal, nonce, bound, strlen(bound), sealed, sizeof(sealed), opened), CV_OK);
+  assert_memory_equal(opened, seed, sizeof(seed));
+  cv_seal_free(seal);
+}
+
+static void test_a_seed_opens_only_where_it_belongs(void **state) {
+  (void)state;
+  struct cv_key key = counting_key();
+  uint8_t nonce[CV_SEAL_NONCE_BYTES] = {0}, sealed[32 + CV_SEAL_TAG_BYTES], opened[32];
+  const uint8_t seed[32] = "thirty-two bytes of secret seed", zeros[32] = {0};
+  struct cv_seal *seal = seal_of(&key);
+  assert_int_equal(cv_seal_close_at(seal, nonce, "place 1", 7, seed, sizeof(seed), sealed), CV_OK);
+  memset(opened, 1, sizeof(opened));
+  assert_int_equal(cv_seal_open_at(seal, nonce, "place 2", 7, sealed, sizeof(sealed), opened), CV_ERR_DAMAGED);
+  assert_memory_equal(opened, zeros, sizeof(zeros));
+  nonce[11] = 1; /* another counter */
+  assert_int_equal(cv_seal_open_at(seal, nonce, "place 1", 7, sealed, sizeof(sealed), opened), CV_ERR_DAMAGED);
+  nonce[11] = 0;
+  for (size_t bit = 0; bit < 8 * sizeof(sealed); bit++) {
+    sealed[bit / 8] ^= (uint8_t)(1U << bit % 8);
+    assert_int_equal(cv_seal_open_at(seal, nonce, "place 1", 7, sealed, sizeof(sealed), opened), CV_ERR_DAMAGED);
+    assert_memory_equal(opened, zeros, sizeof(zeros));
+    sealed[bit / 8] ^= (uint8_t)(1U << bit % 8);
+  }
+  assert_int_equal(cv_seal_open_at(seal, nonce, "place 1", 7, sealed, CV_SEAL_TAG_BYTES - 1, opened), CV_ERR_DAMAGED);
+  assert_int_equal(cv_seal_open_at(seal, nonce, "place 1", 7, sealed, sizeof(sealed), opened), CV_OK);
+  assert_memory_equal(opened, seed, sizeof(seed));
+  cv_seal_free(seal);
+}
+
 static void test_drbg_gives_fresh_words_and_keeps_none(void **state) {
   (void)state;
   static struct cv_drbg a, b;
@@ -246,6 +291,8 @@ int main(void) {
       cmocka_unit_test(test_seal_opens_what_it_closed),
       cmocka_unit_test(test_same_text_is_sealed_differently),
       cmocka_unit_test(test_anything_that_does_not_fit_is_refused),
+      cmocka_unit_test(test_a_given_nonce_is_not_stored),
+      cmocka_unit_test(test_a_seed_opens_only_where_it_belongs),
       cmocka_unit_test(test_drbg_gives_fresh_words_and_keeps_none),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

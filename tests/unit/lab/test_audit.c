@@ -248,6 +248,96 @@ static void test_a_privatizer_with_delta_is_charged_what_passes_the_noise(void *
   assert_true(verdict.certified > .3);
 }
 
+/* ---- two brokers ---- */
+
+static struct cv_audit_subject two_of(struct cv_spec *spec, const struct cv_audit_brokers *brokers, uint32_t items,
+                                      uint32_t tau) {
+  struct cv_audit_subject subject;
+  *spec = campaign(items);
+  (void)snprintf(spec->mechanism.name, sizeof(spec->mechanism.name), "segments");
+  spec->tokens *= tau;
+  spec->brokers = 2;
+  spec->score_bits = CV_SPLIT_SCORE;
+  assert_int_equal(cv_audit_two_brokers(spec, &(struct cv_audit_stream){.items = items, .changed = 1, .score = CV_GRID},
+                                        brokers, &subject),
+                   CV_OK);
+  return subject;
+}
+
+enum { TWO_RUNS = 4000 };
+
+/* Of a row of two items and two arms: sums with the other's noise, own noises, then the rest. */
+static void test_the_other_brokers_noise_alone_keeps_the_claim(void **state) {
+  for (int i = 0; i < 4; i++) {
+    struct cv_spec spec;
+    struct cv_audit_brokers brokers = {.is_cobroker = i % 2 == 1, .seeded = i >= 2};
+    struct cv_audit_subject subject = two_of(&spec, &brokers, 2, 1);
+    struct cv_audit_settings how = settings;
+    struct cv_audit_verdict verdict;
+    how.runs = TWO_RUNS;
+    assert_near(subject.epsilon, 1, 1e-9);
+    assert_int_equal(cv_audit_run(&subject, 1, &how, &verdict), CV_OK);
+    assert_false(cv_audit_exceeds(&subject, &verdict));
+    assert_true(verdict.certified > .5); /* exactly 1: the other's noise, not the sum of both */
+  }
+}
+
+/* What a broker subtracts is all that is its own: what is left is a score of the grid and noise of one law, which the
+ * neighbours' means show. */
+static void test_a_broker_is_left_with_the_sum_and_one_noise(void **state) {
+  enum { RUNS = 2000, WIDTH = 12 };
+  static int64_t row[2][RUNS * WIDTH];
+  for (int i = 0; i < 2; i++) {
+    struct cv_spec spec;
+    struct cv_audit_brokers brokers = {.is_cobroker = i == 1};
+    struct cv_audit_subject subject = two_of(&spec, &brokers, 2, 1);
+    assert_int_equal(subject.width, WIDTH);
+    assert_int_equal(subject.sample(&subject, false, 5, RUNS, row[0]), CV_OK);
+    assert_int_equal(subject.sample(&subject, true, 5, RUNS, row[1]), CV_OK);
+    double size = 0, own = 0;
+    for (int run = 0; run < RUNS; run++) {
+      const int64_t *zero = row[0] + run * WIDTH, *one = row[1] + run * WIDTH;
+      assert_int_equal(one[0] - zero[0], CV_GRID); /* the same randomness: noise and all else are the same */
+      assert_int_equal(one[1] - zero[1], 0);
+      assert_int_equal(one[4], zero[4]);
+      size += fabs((double)zero[0]) / CV_GRID / RUNS;
+      own += fabs((double)zero[4]) / CV_GRID / RUNS;
+    }
+    assert_near(size, 1, .15); /* of one Laplace of scale 1; of two it would be 1.5 */
+    assert_near(own, 1, .15);
+  }
+}
+
+static void test_a_lie_to_an_honest_broker_shows_nothing_more(void **state) {
+  for (enum cv_lie lie = CV_LIE_ARM; lie <= CV_LIE_KEY; lie++) {
+    struct cv_spec spec;
+    struct cv_audit_brokers brokers = {.lie = lie, .is_cobroker = lie == CV_LIE_KEY};
+    struct cv_audit_subject subject = two_of(&spec, &brokers, 1, lie == CV_LIE_SHORT ? 2 : 1);
+    struct cv_audit_settings how = settings;
+    struct cv_audit_verdict verdict;
+    how.runs = TWO_RUNS;
+    assert_near(subject.epsilon, lie == CV_LIE_SLOT ? 1 : 0, 1e-9);
+    assert_int_equal(cv_audit_run(&subject, 1, &how, &verdict), CV_OK); /* fails if the lie was not told */
+    assert_false(cv_audit_exceeds(&subject, &verdict));
+  }
+}
+
+static void test_a_share_under_two_keys_is_opened(void **state) {
+  struct cv_audit_subject subject;
+  struct cv_audit_verdict verdict;
+  struct cv_audit_settings how = settings;
+  char event[200];
+  how.runs = TWO_RUNS;
+  cv_audit_verify_key(false, &subject);
+  assert_int_equal(cv_audit_run(&subject, 1, &how, &verdict), CV_OK);
+  assert_false(cv_audit_exceeds(&subject, &verdict));
+  cv_audit_verify_key(true, &subject);
+  assert_int_equal(cv_audit_run(&subject, 1, &how, &verdict), CV_OK);
+  assert_true(verdict.certified > 4);
+  cv_audit_describe(&verdict.event, &subject, event, sizeof(event));
+  assert_non_null(strstr(event, "opened"));
+}
+
 /* ---- what must be caught ---- */
 
 static void half_draw(struct cv_mechanism *self, uint64_t n, struct cv_rng *rng) {
@@ -420,6 +510,10 @@ int main(void) {
       cmocka_unit_test(test_the_result_does_not_depend_on_the_number_of_threads),
       cmocka_unit_test(test_a_whole_pipeline_passes),
       cmocka_unit_test(test_a_pipeline_of_two_campaigns_draws_noise_for_each),
+      cmocka_unit_test(test_the_other_brokers_noise_alone_keeps_the_claim),
+      cmocka_unit_test(test_a_broker_is_left_with_the_sum_and_one_noise),
+      cmocka_unit_test(test_a_lie_to_an_honest_broker_shows_nothing_more),
+      cmocka_unit_test(test_a_share_under_two_keys_is_opened),
       cmocka_unit_test(test_a_privatizer_with_delta_is_charged_what_passes_the_noise),
       cmocka_unit_test(test_halved_noise_is_caught),
       cmocka_unit_test(test_a_node_kept_at_the_carry_is_caught),

@@ -357,6 +357,29 @@ static void test_a_bandit_of_few_rounds_ends_with_them(void **state) {
   assert_true(value[2] == 2000 && value[3] == 0);
 }
 
+/* Where the first release decides, whose tokens grow with the noise. */
+static void test_two_brokers_take_more_tokens(void **state) {
+  double value[2];
+  run_piece(
+      "campaign: one\nitems: {list: [{name: a, mean: 1}, {name: b, mean: 0}]}\n"
+      "policy: {name: ppar-kl, alpha: 0.2}\n"
+      "privacy: {mechanism: segments, epsilon: 0.05}\nlimits: {tokens: 2000000}\n"
+      "experiment:\n  series: [{name: a}, {name: b, privacy.brokers: 2}]\n  metrics: [pulls]\n",
+      value);
+  assert_true(value[1] > value[0]);
+}
+
+static void test_other_measures_have_one_broker(void **state) {
+  static const char text[] = DONE
+      "200}\nexperiment:\n  measure: noise\n  series: [{name: a, privacy.brokers: 2}]\n"
+      "  x: {pulls: [1]}\n  metrics: [noise]\n";
+  struct cv_lab_experiment experiment;
+  assert_good(cv_lab_experiment_parse("./made.yaml", text, strlen(text), NULL, &experiment, &why));
+  assert_int_equal(cv_lab_experiment_check(&experiment, &why), CV_ERR_INVALID);
+  assert_string_equal(why.text, "./made.yaml: series \"a\" has two brokers; expected measure campaign");
+  cv_lab_experiment_fini(&experiment);
+}
+
 static void test_rounds_that_are_refused(void **state) {
   static const char *const bad[][2] = {
       {"  series: [{name: a, rounds: 0}]\n  metrics: [pulls]\n",
@@ -428,6 +451,8 @@ int main(void) {
       cmocka_unit_test(test_an_item_on_a_boundary_is_parked),
       cmocka_unit_test(test_a_run_is_capped_or_its_policy_is_done),
       cmocka_unit_test(test_a_bandit_of_few_rounds_ends_with_them),
+      cmocka_unit_test(test_two_brokers_take_more_tokens),
+      cmocka_unit_test(test_other_measures_have_one_broker),
       cmocka_unit_test(test_rounds_that_are_refused),
       cmocka_unit_test(test_qualities_are_the_means_from_the_best),
   };

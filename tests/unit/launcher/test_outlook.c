@@ -31,6 +31,7 @@ static void test_times_have_two_digits_and_a_fitting_unit(void **state) {
 
 static void test_people_are_slower_than_programs(void **state) {
   struct cv_tempo tempo = {.rate = 1000, .each = 4};
+  assert_true(cv_tempo_rate(2) < cv_tempo_rate(0));
   assert_near(cv_tempo_people(&tempo, 401), 101, 0);
   assert_near(cv_tempo_seconds(&tempo, 5000, 0), 5, 1e-9);
   assert_near(cv_tempo_seconds(&tempo, 0, 1000), CV_TEMPO_ROUND_MS, 1e-9);

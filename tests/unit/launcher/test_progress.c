@@ -64,6 +64,9 @@ static void test_line_says_what_is_missing(void **state) {
   progress.workers = 0;
   cv_view_line(&progress, line, sizeof(line));
   assert_non_null(strstr(line, "no workers yet"));
+  progress.waits_for_cobroker = true;
+  cv_view_line(&progress, line, sizeof(line));
+  assert_non_null(strstr(line, "waits for co-broker"));
   progress.thirdparty_connected = false;
   cv_view_line(&progress, line, sizeof(line));
   assert_non_null(strstr(line, "no third-party yet"));

@@ -91,6 +91,7 @@ static void check_noise(const struct cv_traits *traits) {
         assert_true(v == 2 * (double)n);
         break;
       case CV_NOISE_POLYLOG:
+      case CV_NOISE_WEIGHED:
         assert_true(v > 0 && v <= polylog(traits->private == CV_PRIVATE_TO_HORIZON ? LONG : n));
         break;
     }

@@ -24,6 +24,7 @@
 #include "proto/codec/crowd.h"
 #include "proto/codec/order.h"
 #include "proto/codec/rank.h"
+#include "proto/codec/share.h"
 #include "tests/support/alloc_fault.h"
 #include "tests/support/folder.h"
 #include "tests/support/mechanism.h"
@@ -411,6 +412,7 @@ static void test_what_is_stored(void **state) {
 READ_FRAME(crowd)
 READ_FRAME(rank)
 READ_FRAME(order)
+READ_FRAME(share)
 
 /* In pieces, so that they must be stored. */
 static enum cv_err read_frames(const struct input *input, union result *result, struct cv_why *why) {
@@ -434,8 +436,12 @@ static enum cv_err read_frames(const struct input *input, union result *result, 
 static void test_what_comes_over_the_wire(void **state) {
   each(read_crowd, "tests/fuzz/corpus/crowd/seed-up", BYTES);
   each(read_crowd, "tests/fuzz/corpus/crowd/seed-down", BYTES);
+  each(read_crowd, "tests/fuzz/corpus/crowd/seed-two-brokers", BYTES);
   each(read_rank, "tests/fuzz/corpus/rank/seed-down", BYTES);
   each(read_order, "tests/fuzz/corpus/order/seed-0", BYTES);
+  each(read_share, "tests/fuzz/corpus/share/seed-workers", BYTES);
+  each(read_share, "tests/fuzz/corpus/share/seed-down", BYTES);
+  each(read_share, "tests/fuzz/corpus/share/seed-up", BYTES);
   each(read_frames, "tests/fuzz/corpus/frame/seed-two", BYTES);
 }
 

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "common/net/crl.h"
+#include "common/net/serial.h"
 #include "deploy/launcher/pki/pki.h"
 #include "tests/support/folder.h"
 #include "tests/unit/net/lists.h"
@@ -77,17 +78,26 @@ static void put(const char *text, const char *mode) {
   assert_int_equal(fclose(file), 0);
 }
 
+static bool lists(const struct cv_crls *crls, const X509 *cert) {
+  struct cv_serial serial;
+  assert_true(cv_serial_of(cert, &serial));
+  return cv_crls_list(crls, serial.hex);
+}
+
 static void test_what_it_says(void **state) {
   const X509 *const revoked[] = {two};
   const struct list_plan plan = {.ca = "ca", .from_s = -1, .until_s = 60, .revoked = revoked, .revoked_n = 1};
   int64_t now = (int64_t)time(NULL);
   struct cv_crls crls = {0};
   assert_int_equal(cv_crls_judge(&crls, two, now), CV_CRL_GOOD); /* without a list nothing is revoked */
+  assert_false(lists(&crls, two) || cv_crls_list(&crls, ""));
   list_write(&plan, "list", false);
   assert_int_equal(load(&ours, 1, &crls, NULL), CV_OK);
   assert_int_equal(cv_crls_judge(&crls, one, now), CV_CRL_GOOD);
   assert_int_equal(cv_crls_judge(&crls, two, now), CV_CRL_REVOKED);
   assert_int_equal(cv_crls_judge(&crls, ours, now), CV_CRL_GOOD);
+  assert_true(lists(&crls, two) && !lists(&crls, one));
+  assert_true(cv_crls_list(&crls, "")); /* a serial number that is not known */
   int64_t end_s = cv_crls_end_s(&crls);
   assert_in_range(end_s - now, 59, 61);
   assert_int_equal(cv_crls_judge(&crls, one, end_s - 1), CV_CRL_GOOD);

@@ -40,8 +40,16 @@ static void test_a_comment_is_as_long_as_it_likes(void **state) {
     assert_int_equal(denied.count, 2);
     assert_string_equal(denied.serial[0].hex, "A0B");
     assert_string_equal(denied.serial[1].hex, "FF");
+    assert_true(cv_denied_lists(&denied, "A0B") && cv_denied_lists(&denied, "FF"));
+    assert_false(cv_denied_lists(&denied, "A0") || cv_denied_lists(&denied, "1FF"));
+    assert_true(cv_denied_lists(&denied, "")); /* a serial number that is not known */
     cv_denied_fini(&denied);
   }
+}
+
+static void test_an_empty_list_has_nothing(void **state) {
+  const struct cv_denied none = {0};
+  assert_false(cv_denied_lists(&none, "A0B") || cv_denied_lists(&none, ""));
 }
 
 static void test_the_line_is_the_right_one(void **state) {
@@ -62,6 +70,7 @@ static void test_the_line_is_the_right_one(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_comment_is_as_long_as_it_likes),
+      cmocka_unit_test(test_an_empty_list_has_nothing),
       cmocka_unit_test(test_the_line_is_the_right_one),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

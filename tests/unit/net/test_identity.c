@@ -21,6 +21,7 @@ static void test_good(void **state) {
       {"crowdveil:gateway/7-7", CV_ROLE_GATEWAY, "7-7", 7, 7},
       {"crowdveil:broker/b-1.example_x", CV_ROLE_BROKER, "b-1.example_x", 0, 0},
       {"crowdveil:thirdparty/T", CV_ROLE_THIRDPARTY, "T", 0, 0},
+      {"crowdveil:cobroker/second", CV_ROLE_COBROKER, "second", 0, 0},
       {"crowdveil:requester/alice", CV_ROLE_REQUESTER, "alice", 0, 0},
   };
   for (size_t i = 0; i < CV_COUNT(cases); i++) {
@@ -65,6 +66,7 @@ static void test_bad(void **state) {
       "crowdveil:admin/x",
       "crowdveil:Worker/1",
       "crowdveil:workers/1",
+      "crowdveil:co-broker/x",
       "Crowdveil:worker/1",
       "http://worker/1",
       "crowdveil:broker/0123456789012345678901234567890123456789012345678901234567890123",

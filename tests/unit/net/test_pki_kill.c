@@ -49,9 +49,13 @@ int unlink(const char *path) {
 
 static const char *const MADE[] = {"worker/1=made"}, *const NEW[] = {"requester/r=new"};
 
-static enum cv_err make(const char *const *word, bool renew) {
-  const struct cv_pki_make plan = {
-      .ca_folder = "ca", .ca_name = "test", .ca_valid_s = 9 * DAY_S, .valid_s = DAY_S, .renew = renew};
+static enum cv_err make(const char *const *word, bool renew, bool new_key) {
+  const struct cv_pki_make plan = {.ca_folder = "ca",
+                                   .ca_name = "test",
+                                   .ca_valid_s = 9 * DAY_S,
+                                   .valid_s = DAY_S,
+                                   .renew = renew,
+                                   .new_key = new_key};
   struct cv_pki_party *party;
   CV_TRY(cv_pki_parties_parse(word, 1, "ca", &party, NULL));
   enum cv_err err = cv_pki_make(&plan, party, 1, NULL);
@@ -60,17 +64,29 @@ static enum cv_err make(const char *const *word, bool renew) {
 }
 
 static enum cv_err make_new(void) {
-  return make(NEW, false);
+  return make(NEW, false, false);
 }
 
 static enum cv_err make_renewed(void) {
-  return make(MADE, true);
+  return make(MADE, true, false);
+}
+
+static enum cv_err make_new_key(void) {
+  return make(MADE, true, true);
 }
 
 static enum cv_err renew_one(void) {
   const struct cv_pki_request request = {.identity = "worker/1", .valid_s = DAY_S};
   struct cv_pki_files files;
-  return cv_pki_renew("ca", "made", &request, &files, NULL);
+  bool is_new;
+  return cv_pki_renew("ca", "made", &request, &files, &is_new, NULL);
+}
+
+static enum cv_err renew_key(void) {
+  const struct cv_pki_request request = {.identity = "worker/1", .valid_s = DAY_S, .new_key = true};
+  struct cv_pki_files files;
+  bool is_new;
+  return cv_pki_renew("ca", "made", &request, &files, &is_new, NULL);
 }
 
 static void ignore(void *data, const struct cv_pki_entry *entry) {
@@ -139,8 +155,8 @@ static void set_up_parties(void) {
   static const char *const two[] = {"worker/2=two"};
   assert_int_equal(system("rm -rf ca made two new"), 0);
   assert_int_equal(cv_pki_make_ca("ca", "test", 9 * DAY_S, NULL), CV_OK);
-  assert_int_equal(make(MADE, false), CV_OK);
-  assert_int_equal(make(two, false), CV_OK);
+  assert_int_equal(make(MADE, false, false), CV_OK);
+  assert_int_equal(make(two, false, false), CV_OK);
 }
 
 /* Returns false once the change is complete before the given step. */
@@ -166,7 +182,7 @@ static void kill_everywhere(enum cv_err (*change)(void), bool revokes) {
     expect_listed();
     expect_list(!was_killed, revokes);
     /* The quiet repair first: what make does when it runs again, without a renewal. */
-    assert_int_equal(make(MADE, false), CV_OK);
+    assert_int_equal(make(MADE, false, false), CV_OK);
     assert_true(fits("made"));
     assert_int_equal(change(), CV_OK);
     assert_true(fits("made"));
@@ -179,6 +195,14 @@ static void kill_everywhere(enum cv_err (*change)(void), bool revokes) {
 
 static void test_renew(void **state) {
   kill_everywhere(renew_one, false);
+}
+
+static void test_renew_key(void **state) {
+  kill_everywhere(renew_key, false);
+}
+
+static void test_make_new_key(void **state) {
+  kill_everywhere(make_new_key, false);
 }
 
 static void test_make_renewed(void **state) {
@@ -207,6 +231,8 @@ static int teardown(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_renew, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_renew_key, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_make_new_key, setup, teardown),
       cmocka_unit_test_setup_teardown(test_make_renewed, setup, teardown),
       cmocka_unit_test_setup_teardown(test_make_new, setup, teardown),
       cmocka_unit_test_setup_teardown(test_revoke, setup, teardown),

@@ -158,6 +158,29 @@ static void test_renewal(void **state) {
   expect_mode("broker/key.pem", 0600);
 }
 
+static void read_key(const char *party, char text[TEXT_BYTES]) {
+  char path[64];
+  (void)snprintf(path, sizeof(path), "%s/key.pem", party);
+  FILE *file = fopen(path, "r");
+  assert_non_null(file);
+  text[fread(text, 1, TEXT_BYTES - 1, file)] = '\0';
+  (void)fclose(file);
+}
+
+/* A renewed certificate has the key of the old one, also after it has expired. */
+static void test_the_key_stays(void **state) {
+  static char before[TEXT_BYTES], after[TEXT_BYTES];
+  struct told told = make_two();
+  expect_done(&told, CV_PKI_MADE, CV_PKI_MADE);
+  read_key("broker", before);
+  told = make_for(two, 1, -60, true);
+  told = make_two();
+  expect_done(&told, CV_PKI_RENEWED, CV_PKI_THERE); /* it had expired */
+  expect_whole("broker");
+  read_key("broker", after);
+  assert_string_equal(before, after);
+}
+
 /* The files left by a run that was killed, at each step of a new folder and of a renewal. */
 static void test_what_an_interrupted_run_leaves(void **state) {
   assert_int_equal(mkdir("ca", 0700), 0);
@@ -308,6 +331,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_once_and_again, setup, teardown),
       cmocka_unit_test_setup_teardown(test_renewal, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_the_key_stays, setup, teardown),
       cmocka_unit_test_setup_teardown(test_what_an_interrupted_run_leaves, setup, teardown),
       cmocka_unit_test_setup_teardown(test_wrong_words, setup, teardown),
       cmocka_unit_test_setup_teardown(test_overlaps_among_the_words, setup, teardown),

@@ -14,6 +14,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
+#include "common/base/fingerprint.h"
 #include "common/net/certificate.h"
 #include "common/net/crl.h"
 #include "deploy/launcher/pki/index.h"
@@ -54,10 +55,16 @@ static struct cv_pki_files issue(const char *out, const char *identity) {
   return files;
 }
 
-static enum cv_err renew(const char *out, const char *identity, struct cv_why *why) {
-  const struct cv_pki_request request = {.identity = identity, .valid_s = 2 * DAY_S};
+static enum cv_err renew_with(const char *out, const char *identity, bool new_key, bool *ret_is_new,
+                              struct cv_why *why) {
+  const struct cv_pki_request request = {.identity = identity, .valid_s = 2 * DAY_S, .new_key = new_key};
   struct cv_pki_files files;
-  return cv_pki_renew("ca", out, &request, &files, why);
+  return cv_pki_renew("ca", out, &request, &files, ret_is_new, why);
+}
+
+static enum cv_err renew(const char *out, const char *identity, struct cv_why *why) {
+  bool is_new;
+  return renew_with(out, identity, false, &is_new, why);
 }
 
 static X509 *read_cert(const char *path) {
@@ -315,6 +322,43 @@ static void test_renewing_in_place(void **state) {
   assert_int_equal(verify(files.cert, "broker/crl.pem"), X509_V_OK);
 }
 
+static struct cv_fingerprint fingerprint_in(const char *path) {
+  struct cv_identity identity;
+  X509 *cert = read_cert(path);
+  assert_int_equal(cv_certificate_identity(cert, &identity, NULL), CV_OK);
+  X509_free(cert);
+  return cv_fingerprint_of(&identity.key);
+}
+
+/* By its key a co-broker is known to the broker and to the workers: it stays unless it may have been stolen. */
+static void test_the_key_stays(void **state) {
+  struct cv_pki_files files = issue("co", "cobroker/second");
+  const struct cv_fingerprint before = fingerprint_in(files.cert);
+  bool is_new = true;
+  assert_int_equal(renew_with("co", "cobroker/second", false, &is_new, NULL), CV_OK);
+  assert_false(is_new);
+  expect_pair(files.cert, files.key);
+  assert_string_equal(fingerprint_in(files.cert).text, before.text);
+  assert_int_equal(renew_with("co", "cobroker/second", true, &is_new, NULL), CV_OK);
+  assert_true(is_new);
+  expect_pair(files.cert, files.key);
+  const struct cv_fingerprint second = fingerprint_in(files.cert);
+  assert_string_not_equal(second.text, before.text);
+  (void)revoked("cobroker/second");
+  assert_int_equal(renew_with("co", "cobroker/second", false, &is_new, NULL), CV_OK);
+  assert_true(is_new);
+  const struct cv_fingerprint third = fingerprint_in(files.cert);
+  assert_string_not_equal(third.text, second.text);
+  /* A key that belongs to another certificate is of no use. */
+  struct cv_pki_files other = issue("other", "cobroker/third");
+  (void)other;
+  assert_int_equal(system("cp other/cobroker-third.key co/cobroker-second.key"), 0);
+  assert_int_equal(renew_with("co", "cobroker/second", false, &is_new, NULL), CV_OK);
+  assert_true(is_new);
+  expect_pair(files.cert, files.key);
+  assert_string_not_equal(fingerprint_in(files.cert).text, fingerprint_in(other.cert).text);
+}
+
 static void test_renewals_that_are_refused(void **state) {
   static char before[TEXT_BYTES], after[TEXT_BYTES];
   struct cv_why why;
@@ -520,6 +564,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_how_long_a_list_lasts, setup, teardown),
       cmocka_unit_test_setup_teardown(test_a_revocation_that_was_interrupted, setup, teardown),
       cmocka_unit_test_setup_teardown(test_renewing_in_place, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_the_key_stays, setup, teardown),
       cmocka_unit_test_setup_teardown(test_renewals_that_are_refused, setup, teardown),
       cmocka_unit_test_setup_teardown(test_the_owner_stays, setup, teardown),
       cmocka_unit_test_setup_teardown(test_hosts_are_required, setup, teardown),

@@ -76,7 +76,7 @@ static void test_server_of_another_name(void **state) {
   struct world *world = *state;
   struct cv_tls *server = make_tls(world, "ca", "ca", "crowdveil:broker/Main", YEAR_S, WORKERS, true);
   expect_refused_client(world, server, worker_of(world, "main"),
-                        "refused by the other side: it expects a party with another name, broker/Main",
+                        "refused by the other side: it expects a party with another name or key, broker/Main",
                         "certificate is of broker/Main, expected the name main");
 }
 
@@ -86,7 +86,7 @@ static void test_client_of_another_name(void **state) {
   struct cv_tls *server = make_tls_for(world, "ca", "ca", "crowdveil:thirdparty/t", YEAR_S, brokers, true);
   struct cv_tls *client = make_tls(world, "ca", "ca", "crowdveil:broker/evil", YEAR_S, 1u << CV_ROLE_THIRDPARTY, false);
   expect_refused_client(world, server, client, "certificate is of broker/evil, expected the name main, second",
-                        "refused by the other side: it expects a party with another name, broker/evil");
+                        "refused by the other side: it expects a party with another name or key, broker/evil");
 }
 
 /* The same name in a renewed certificate is the same party, live and in a resumed session; another name is not. */

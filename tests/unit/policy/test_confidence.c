@@ -61,6 +61,34 @@ static void the_tilt_is_the_supremum_over_the_tail(void **state) {
   assert_near(cv_laplace_tilt(0.5, 0), 0, 0);
 }
 
+/* Of noises with two scales: the tilt of those of the larger one, and the moments of the others. */
+static void a_look_takes_the_exact_tail_of_the_largest_noises(void **state) {
+  const struct cv_noise noise = {.groups = 3, .group = {{2, 3}, {4, 1}, {4, 1}}}, alike = {1, {{2, 5}}};
+  const struct cv_noise many = {1, {{2, CV_TILT_EXACT + 3}}};
+  const struct cv_noisy_sum at = {.tokens = 1, .unit = 1.5, .noise = &noise}, same = {1, 0, 1.5, &alike},
+                            more = {1, 0, 1.5, &many};
+  struct cv_look look, any, kept[CV_TILT_EXACT] = {0};
+  cv_look_init_exact(&at, kept, &look);
+  cv_look_init_any(&at, &any);
+  for (int i = 0; i < CV_LOOK_GRID - 1; i++) {
+    double x = look.x[i], others = -3 * log1p(-9 * x * x);
+    assert_near(x, any.x[i], 1e-15);
+    assert_near(look.cost[i], cv_laplace_tilt(6 * x, 2) + others, 1e-5);
+    assert_true(look.cost[i] >= cv_laplace_tilt(6 * x, 2) + others + 2 * x / (double)CV_GRID - 1e-12);
+    assert_true(look.cost[i] < any.cost[i] - .01);
+  }
+  cv_look_init_exact(&same, kept, &look);
+  cv_look_init_for(&same, &any);
+  for (int i = 0; i < CV_LOOK_GRID - 1; i++) {
+    assert_near(look.cost[i], any.cost[i], 1e-4);
+  }
+  cv_look_init_exact(&more, kept, &look);
+  cv_look_init_any(&more, &any);
+  for (int i = 0; i < CV_LOOK_GRID - 1; i++) {
+    assert_true(look.cost[i] < any.cost[i]);
+  }
+}
+
 /* Markov's inequality with e^(x N): the exact tail costs less than the moment generating function. */
 static void the_tilt_stays_below_chernoffs(void **state) {
   for (uint32_t k = 1; k <= 12; k++) {
@@ -250,6 +278,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_tilt_is_the_supremum_over_the_tail),
       cmocka_unit_test(the_tilt_stays_below_chernoffs),
+      cmocka_unit_test(a_look_takes_the_exact_tail_of_the_largest_noises),
       cmocka_unit_test(limits_separate_what_is_excluded),
       cmocka_unit_test(the_mixture_has_weight_1_and_x_in_range),
       cmocka_unit_test(noise_beyond_all_bounds_excludes_nothing),

@@ -33,6 +33,7 @@ static void move(struct pair *pair) {
   save(pair->steady, &steady);
   cv_policy_free(pair->moved);
   assert_int_equal(cv_policy_new(&pair->play.spec, SEED, &pair->moved), CV_OK);
+  cv_policy_expect(pair->moved, pair->play.brokers);
   struct cv_reader reader = cv_reader_over(saved.data, saved.len);
   assert_int_equal(cv_policy_load(pair->moved, &reader), CV_OK);
   save(pair->moved, &again);
@@ -151,7 +152,7 @@ static void live(struct pair *pair) {
 }
 
 /* How many ways there are to run it. */
-static uint32_t try_all_ways(const struct cv_policy_class *class, uint64_t exhausts_at) {
+static uint32_t try_all_ways(const struct cv_policy_class *class, uint32_t brokers, uint64_t exhausts_at) {
   uint32_t ways = 0;
   for (size_t way = 0; way < PLAY_WAYS; way++) {
     struct pair pair = {.exhausts_at = exhausts_at};
@@ -161,6 +162,7 @@ static uint32_t try_all_ways(const struct cv_policy_class *class, uint64_t exhau
     if (class->kind == CV_POLICY_RANKING && way % 2 == 0) {
       pair.play.spec.tokens = 20000; /* few: arms are parked on boundaries, too */
     }
+    pair.play.brokers = brokers;
     pair.steady = play_policy(&pair.play, SEED);
     pair.moved = play_policy(&pair.play, SEED);
     live(&pair);
@@ -177,7 +179,7 @@ static uint32_t try_all_ways(const struct cv_policy_class *class, uint64_t exhau
 static void a_state_that_is_stored_goes_on_as_if_it_never_had_been(void **state) {
   (void)state;
   for (size_t p = 0; cv_policy_at(p) != NULL; p++) {
-    if (try_all_ways(cv_policy_at(p), 0) == 0) {
+    if (try_all_ways(cv_policy_at(p), 1, 0) == 0) {
       fail_msg("no mechanism and privatizer that policy %s fits; add one to play.h", cv_policy_at(p)->name);
     }
   }
@@ -186,14 +188,50 @@ static void a_state_that_is_stored_goes_on_as_if_it_never_had_been(void **state)
 static void an_arm_without_further_tokens_is_never_asked_for_again(void **state) {
   (void)state;
   for (size_t p = 0; cv_policy_at(p) != NULL; p++) {
-    (void)try_all_ways(cv_policy_at(p), 1 + p % 4);
+    (void)try_all_ways(cv_policy_at(p), 1, 1 + p % 4);
   }
+}
+
+static void likewise_with_the_noise_of_two_brokers(void **state) {
+  (void)state;
+  for (size_t p = 0; cv_policy_at(p) != NULL; p++) {
+    const struct cv_policy_class *class = cv_policy_at(p);
+    if (class->reads_noise) {
+      assert_true(try_all_ways(class, 2, 0) > 0);
+      (void)try_all_ways(class, 2, 1 + p % 4);
+    }
+  }
+}
+
+/* A policy that a campaign with noise can have, as every ranking is. */
+static void those_that_cannot_read_noise_work_with_exact_sums_alone(void **state) {
+  struct cv_why why = {.text = ""};
+  (void)state;
+  for (size_t p = 0; cv_policy_at(p) != NULL; p++) {
+    const struct cv_policy_class *class = cv_policy_at(p);
+    assert_int_equal(cv_policy_fits_brokers(class, 1, &why), CV_OK);
+    assert_int_equal(cv_policy_fits_brokers(class, 2, &why) == CV_OK, class->reads_noise);
+    assert_true(class->kind != CV_POLICY_RANKING || class->reads_noise);
+    for (size_t way = 0; way < PLAY_WAYS && !class->reads_noise; way++) {
+      struct play play;
+      if (play_init(&play, class, way, ARMS, SEED)) {
+        assert_string_equal(play.spec.mechanism.name, "none");
+        play_fini(&play);
+      }
+    }
+  }
+  assert_int_equal(cv_policy_fits_brokers(cv_policy_find("aae"), 2, &why), CV_ERR_INVALID);
+  assert_string_equal(why.text,
+                      "policy aae assumes the noise of one broker; expected one that reads which noise a "
+                      "release has");
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_state_that_is_stored_goes_on_as_if_it_never_had_been),
       cmocka_unit_test(an_arm_without_further_tokens_is_never_asked_for_again),
+      cmocka_unit_test(likewise_with_the_noise_of_two_brokers),
+      cmocka_unit_test(those_that_cannot_read_noise_work_with_exact_sums_alone),
   };
   return cmocka_run_group_tests_name("every", tests, NULL, NULL);
 }

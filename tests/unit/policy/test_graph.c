@@ -74,11 +74,16 @@ static void take_step(struct bench *b) {
   assert_int_equal(cv_policy_step(b->policy, ++b->plan, &b->step), CV_OK);
 }
 
+/* What mechanism batch adds. */
+static const struct cv_noise one_noise = {.groups = 1, .group = {{.scale = 1, .count = 1}}};
+
 static void feed(struct bench *b, uint32_t arm, double mean, uint64_t tokens) {
+  const bool is_noisy = strcmp(b->spec.mechanism.name, "batch") == 0;
   const struct cv_release release = {.number = ++b->number,
                                      .plan = b->plan,
                                      .arm = arm,
                                      .tokens = tokens,
+                                     .noise = is_noisy ? one_noise : (struct cv_noise){0},
                                      .noisy_sum = (int64_t)llround(mean * (double)tokens * (double)CV_GRID)};
   cv_policy_apply(b->policy, &release);
 }
@@ -412,6 +417,7 @@ static void play(struct instance *x, const uint32_t *plays) {
                                        .plan = x->bench.plan,
                                        .arm = i,
                                        .tokens = (uint64_t)x->count[i],
+                                       .noise = fresh ? one_noise : (struct cv_noise){0},
                                        .noisy_sum = sum};
     cv_policy_apply(x->bench.policy, &release);
   }

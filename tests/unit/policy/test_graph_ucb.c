@@ -14,6 +14,11 @@
 
 enum { FIRST = 256, HORIZON = 100000, OCTAVES = 9 };
 
+/* Releases of each arm that feed() has given to the last policy. */
+static uint32_t fed[8];
+/* That add the noise of these. */
+static uint32_t brokers = 1;
+
 static struct cv_policy *policy_of(struct cv_spec *spec, const char *index, uint64_t seed) {
   const struct cv_param *bad;
   struct cv_why why = {.text = ""};
@@ -25,6 +30,7 @@ static struct cv_policy *policy_of(struct cv_spec *spec, const char *index, uint
   assert_int_equal(cv_policy_check(&spec->policy, &bad, &why), CV_OK);
   assert_int_equal(cv_policy_fits(spec, &why), CV_OK);
   assert_int_equal(cv_policy_new(spec, seed, &policy), CV_OK);
+  memset(fed, 0, sizeof(fed));
   return policy;
 }
 
@@ -41,8 +47,10 @@ static struct cv_spec spec_of(uint32_t arms, uint32_t edges, double epsilon) {
 }
 
 static void feed(struct cv_policy *policy, uint32_t arm, uint64_t tokens, double mean) {
-  const struct cv_release release = {
-      .arm = arm, .tokens = tokens, .noisy_sum = llround(mean * (double)tokens * (double)CV_GRID)};
+  const struct cv_release release = {.arm = arm,
+                                     .tokens = tokens,
+                                     .noisy_sum = llround(mean * (double)tokens * (double)CV_GRID),
+                                     .noise = {.groups = 1, .group = {{.scale = 1, .count = ++fed[arm] * brokers}}}};
   cv_policy_apply(policy, &release);
 }
 
@@ -206,17 +214,19 @@ static struct cv_standing limits_at(uint64_t tokens, uint32_t k, double mean) {
 
 static void limits_are_those_of_a_look_with_its_share(void **state) {
   static const uint32_t look[][2] = {{1, 1}, {2, 1}, {2, 2}, {3, 2}, {8, 3}, {8, 4}, {13, 4}, {300, 9}};
-  for (size_t i = 0; i < CV_COUNT(look); i++) {
-    uint32_t n = look[i][0], k = look[i][1];
+  for (size_t i = 0; i < 2 * CV_COUNT(look); i++) {
+    uint32_t n = look[i / 2][0], k = look[i / 2][1];
     double mean = .7, tokens = n * FIRST, level = log(2.0 * 3 * HORIZON) + cost_of(n, k);
     static struct cv_look at;
-    cv_look_init(5, k, &at);
+    brokers = 1 + i % 2;
+    cv_look_init(5, k * brokers, &at);
     double low = cv_look_low(&at, &(struct cv_noisy_sum){.tokens = tokens, .sum = mean * tokens}, level);
     double rest = cv_look_low(&at, &(struct cv_noisy_sum){.tokens = tokens, .sum = (1 - mean) * tokens}, level);
     struct cv_standing standing = limits_at((uint64_t)tokens, k, mean);
     assert_near(standing.mean - standing.radius, low, 1e-6);
     assert_near(standing.mean + standing.radius, 1 - rest, 1e-6);
   }
+  brokers = 1;
 }
 
 static void a_look_without_a_share_says_nothing(void **state) {

@@ -526,7 +526,7 @@ static void run_beside(const char *name, uint64_t seed) {
   struct bench b;
   struct hirer h;
   draw(&b, &h, name, &rng.rng);
-  static const struct cv_noise some = {.groups = 1, .group = {{.scale = 2, .count = 3}}};
+  uint32_t releases[HIRER_ARMS] = {0};
   for (;;) {
     bench_step(&b);
     for (uint32_t i = 0; i < h.arms; i++) {
@@ -543,7 +543,9 @@ static void run_beside(const char *name, uint64_t seed) {
     for (size_t i = 0; i < b.step.wants; i++) {
       struct cv_want want = b.step.want[i];
       double noise = h.v ? 4 * cv_rng_normal(&rng.rng) : 0;
-      bench_release(&b, want, want.tokens * (1.4 * cv_rng_unit(&rng.rng) - .2) + noise, h.v ? &some : NULL);
+      /* One of each segment, as dpu-kl expects; the others do not look at what one broker states. */
+      const struct cv_noise stated = {.groups = 1, .group = {{.scale = 1, .count = ++releases[want.arm]}}};
+      bench_release(&b, want, want.tokens * (1.4 * cv_rng_unit(&rng.rng) - .2) + noise, h.v ? &stated : NULL);
     }
     through_storage(&b);
   }

@@ -180,8 +180,12 @@ static void feed(struct hand *h, const struct law *law, uint32_t arm, uint64_t t
     hand_feed(h, arm, tokens, sum);
     return;
   }
-  const struct cv_release release = {
-      .number = ++h->number, .plan = h->plan, .arm = arm, .tokens = tokens, .noisy_sum = sum};
+  const struct cv_release release = {.number = ++h->number,
+                                     .plan = h->plan,
+                                     .arm = arm,
+                                     .tokens = tokens,
+                                     .noisy_sum = sum,
+                                     .noise = {1, {{.scale = 1, .count = 1}}}};
   cv_policy_apply(h->policy, &release);
 }
 

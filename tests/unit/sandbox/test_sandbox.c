@@ -78,7 +78,7 @@ static int tear_down(void **state) {
 
 static struct cv_sandbox_needs needs(const char *dials) {
   return (struct cv_sandbox_needs){
-      .reads = {cert, NULL, link_path}, .state = state_path, .socket = socket_path, .dials = dials};
+      .reads = {cert, NULL, link_path}, .state = state_path, .socket = socket_path, .dials = {dials}};
 }
 
 /* ---- children ---- */
@@ -115,9 +115,10 @@ static bool may_lock(void) {
   return limit.rlim_max >= 2 << 20 || setrlimit(RLIMIT_MEMLOCK, &unlimited) == 0;
 }
 
-/* In the child. */
-static void enter(const char *dials) {
+/* In the child. `second`: another address that it dials; NULL: none. */
+static void enter_with(const char *dials, const char *second) {
   struct cv_sandbox_needs wanted = needs(dials);
+  wanted.dials[1] = second;
   struct cv_sandbox_report report;
   struct cv_why why;
   EXPECT(cv_sandbox_enter(&on, &wanted, &report, &why) == CV_OK);
@@ -125,6 +126,10 @@ static void enter(const char *dials) {
     (void)fprintf(stderr, "%s\n", report.text);
     _exit(1);
   }
+}
+
+static void enter(const char *dials) {
+  enter_with(dials, NULL);
 }
 
 static bool reads(const char *path, const char *expected) {
@@ -361,16 +366,18 @@ static int connect_to(unsigned port) {
 
 struct ports {
   const char *host;
-  unsigned allowed, other;
+  unsigned allowed, second, other;
 };
 
 static void try_ports(const void *data) {
   const struct ports *ports = data;
-  char dials[64];
+  char dials[64], second[64];
   (void)snprintf(dials, sizeof(dials), "%s:%u", ports->host, ports->allowed);
+  (void)snprintf(second, sizeof(second), "127.0.0.1:%u", ports->second);
   bool limited = syscall(SYS_landlock_create_ruleset, NULL, 0, 1) >= 4;
-  enter(dials);
+  enter_with(dials, second);
   EXPECT(connect_to(ports->allowed) == 0);
+  EXPECT(connect_to(ports->second) == 0);
   EXPECT(!limited || is_denied(connect_to(ports->other)));
   EXPECT(limited || connect_to(ports->other) == 0);
   struct sockaddr_in any = {.sin_family = AF_INET};
@@ -378,16 +385,17 @@ static void try_ports(const void *data) {
   EXPECT(bind(fd, (struct sockaddr *)&any, sizeof(any)) < 0 || !limited);
 }
 
-static void only_the_dialled_port_can_be_reached(void **state) {
+static void only_the_dialled_ports_can_be_reached(void **state) {
   if (lacks_sandbox()) {
     return;
   }
   struct ports ports = {.host = "127.0.0.1"};
-  int allowed = listen_on(&ports.allowed), other = listen_on(&ports.other);
+  int allowed = listen_on(&ports.allowed), second = listen_on(&ports.second), other = listen_on(&ports.other);
   IN_CHILD(try_ports, &ports);
   ports.host = "localhost";
   IN_CHILD(try_ports, &ports);
   (void)close(allowed);
+  (void)close(second);
   (void)close(other);
 }
 
@@ -726,7 +734,7 @@ int main(void) {
       cmocka_unit_test(what_only_an_intruder_calls_ends_the_daemon),
       cmocka_unit_test(what_is_not_listed_is_not_there),
       cmocka_unit_test(our_own_bugs_still_end_in_abort),
-      cmocka_unit_test(only_the_dialled_port_can_be_reached),
+      cmocka_unit_test(only_the_dialled_ports_can_be_reached),
       cmocka_unit_test(names_are_looked_up_on_another_thread),
       cmocka_unit_test(every_thread_is_shut_in),
       cmocka_unit_test(a_thread_that_runs_already_is_reported),

@@ -30,7 +30,7 @@ static struct cv_chosen choose(const char *items, const char *policy, const char
   struct cv_prepared prepared;
   struct cv_chosen chosen;
   struct cv_why why = {{0}};
-  if (cv_choose_prepare(write_campaign(items, policy, privacy), 7, &prepared, &chosen, &why) != CV_OK) {
+  if (cv_choose_prepare(write_campaign(items, policy, privacy), 7, 0, &prepared, &chosen, &why) != CV_OK) {
     fail_msg("%s", why.text);
   }
   assert_string_equal(prepared.file.spec.policy.name, expected_policy);
@@ -106,7 +106,8 @@ static void refused(const char *items, const char *policy, const char *privacy, 
   struct cv_prepared prepared;
   struct cv_chosen chosen;
   struct cv_why why = {{0}};
-  assert_int_not_equal(cv_choose_prepare(write_campaign(items, policy, privacy), 7, &prepared, &chosen, &why), CV_OK);
+  assert_int_not_equal(cv_choose_prepare(write_campaign(items, policy, privacy), 7, 0, &prepared, &chosen, &why),
+                       CV_OK);
   if (strstr(why.text, message) == NULL) {
     fail_msg("\"%s\" lacks \"%s\"", why.text, message);
   }

@@ -86,21 +86,28 @@ static void test_what_was_collected_of_the_last_plan_counts(void **state) {
   folder_remove(&folder);
 }
 
+#define THREE "list: [{name: a, mean: 0.9}, {name: b, mean: 0.8}, {name: c, mean: 0.4}]"
+
 /* The campaign of a file's text, with a mechanism. */
-static void prepare_list(const char *policy, const char *mechanism, unsigned tokens, struct cv_prepared *ret) {
+static void prepare_items(const char *items, const char *policy, const char *mechanism, unsigned tokens,
+                          uint32_t brokers, struct cv_prepared *ret) {
   char text[1000];
   struct cv_campaign_file campaign;
   struct cv_why why = {0};
   (void)snprintf(text, sizeof(text),
                  "campaign: list\n"
-                 "items: {list: [{name: a, mean: 0.9}, {name: b, mean: 0.8}, {name: c, mean: 0.4}]}\n"
+                 "items: {%s}\n"
                  "policy: %s\n"
-                 "privacy: {mechanism: %s, epsilon: 0.5}\n"
+                 "privacy: {mechanism: %s, epsilon: 0.5%s}\n"
                  "limits: {tokens: %u}\n",
-                 policy, mechanism, tokens);
+                 items, policy, mechanism, brokers == 2 ? ", brokers: 2" : "", tokens);
   folder_write(&folder, "campaign.yaml", text);
   assert_int_equal(cv_campaign_load(folder_file(&folder, "campaign.yaml"), &campaign, &why), CV_OK);
   assert_int_equal(cv_prepare_campaign(&campaign, 1, ret, &why), CV_OK);
+}
+
+static void prepare_list(const char *policy, const char *mechanism, unsigned tokens, struct cv_prepared *ret) {
+  prepare_items(THREE, policy, mechanism, tokens, 1, ret);
 }
 
 /* As the broker, a campaign knows how many releases its limit of tokens and its rounds allow. */
@@ -164,6 +171,87 @@ static void test_the_caller_stops_a_trial_between_plans(void **state) {
   folder_remove(&folder);
 }
 
+/* ---- two brokers ---- */
+
+/* The mean square of the noise in the first mean of each item: 100 tokens that are all 1, at epsilon .5. Also sets the
+ * part of the radius that the policy knows to be noise. */
+static double first_noise(const char *mechanism, uint32_t brokers, double *ret_radius) {
+  enum { TRIALS = 600, ARMS = 3 };
+  struct cv_prepared campaign;
+  struct cv_why why = {0};
+  double sum = 0;
+  prepare_items("rewards: bernoulli, list: [{name: a, mean: 1}, {name: b, mean: 1}, {name: c, mean: 1}]",
+                "{name: ppar, alpha: 0.1, tokens_per_round: 100}", mechanism, 1000000, brokers, &campaign);
+  for (uint64_t seed = 0; seed < TRIALS; seed++) {
+    struct cv_trial trial = {.campaign = &campaign, .seed = seed, .plans = 1, .as_deployed = true};
+    assert_int_equal(cv_trial_run(&trial, &why), CV_OK);
+    for (uint32_t i = 0; i < ARMS; i++) {
+      double error = (trial.standing[i].mean - 1) * 100 * .5; /* in D/epsilon */
+      sum += error * error;
+      assert_int_equal(trial.standing[i].tokens, 100);
+      *ret_radius = trial.standing[i].noise;
+    }
+    cv_trial_fini(&trial);
+  }
+  cv_prepared_fini(&campaign);
+  return sum / (TRIALS * ARMS);
+}
+
+/* Noise that both draw alike would have four times the variance, and two. */
+static void test_each_broker_adds_noise_of_its_own(void **state) {
+  folder_make(&folder);
+  double radius[3];
+  double one = first_noise("segments", 1, &radius[1]), two = first_noise("segments", 2, &radius[2]);
+  assert_true(radius[2] > 1.1 * radius[1]);
+  assert_true(one > 1.7 && one < 2.3 && two > 3.5 && two < 4.5);
+  one = first_noise("hybrid", 1, &radius[1]);
+  two = first_noise("hybrid", 2, &radius[2]);
+  assert_true(one > 6.8 && one < 9.2 && two > 14 && two < 18 && radius[2] > 1.1 * radius[1]);
+  folder_remove(&folder);
+}
+
+static const char *const two_policies[] = {
+    "{name: ppar, alpha: 0.15, delta: 0.3, tokens_per_round: 100}",
+    "{name: ppar-kl, alpha: 0.15, delta: 0.3}",
+    "{name: best-arm, delta: 0.3}",
+    "{name: dp-se, delta: 0.3}",
+    "{name: gap, delta: 0.3}",
+    "{name: adap-tt, delta: 0.3, threshold: proof}",
+};
+
+/* Whether the items' classes are right: a and b before c, or a alone. */
+static bool is_right(const struct cv_trial *trial, bool is_ranking) {
+  const struct cv_standing *a = &trial->standing[0], *b = &trial->standing[1], *c = &trial->standing[2];
+  return a->rank_class == 1 && b->rank_class == (is_ranking ? 1 : 2) && c->rank_class == 2;
+}
+
+/* Wrong in no more campaigns than delta allows, and with more tokens than under the noise of one. */
+static void test_policies_are_right_under_the_noise_of_two(void **state) {
+  enum { TRIALS = 60 };
+  folder_make(&folder);
+  for (size_t i = 0; i < CV_COUNT(two_policies); i++) {
+    uint32_t wrong = 0;
+    uint64_t tokens[3] = {0};
+    for (uint32_t brokers = 1; brokers <= 2; brokers++) {
+      struct cv_prepared campaign;
+      struct cv_why why = {0};
+      prepare_items(THREE, two_policies[i], i < 3 ? "segments" : "batch", 20000000, brokers, &campaign);
+      for (uint64_t seed = 0; seed < TRIALS; seed++) {
+        struct cv_trial trial = {.campaign = &campaign, .seed = seed, .as_deployed = true};
+        assert_int_equal(cv_trial_run(&trial, &why), CV_OK);
+        assert_true(trial.complete);
+        wrong += brokers == 2 && !is_right(&trial, i < 2);
+        tokens[brokers] += trial.total.pulls;
+        cv_trial_fini(&trial);
+      }
+      cv_prepared_fini(&campaign);
+    }
+    assert_in_range(wrong, 0, (uintmax_t)(.3 * TRIALS));
+    assert_true(i == 5 || tokens[2] >= tokens[1]); /* phases that double end where they end */
+  }
+  folder_remove(&folder);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_campaign_without_further_data_is_over),
@@ -171,6 +259,8 @@ int main(void) {
       cmocka_unit_test(test_a_horizon_is_that_of_the_deployed_campaign),
       cmocka_unit_test(test_a_deployed_campaign_leaves_tokens_over),
       cmocka_unit_test(test_the_caller_stops_a_trial_between_plans),
+      cmocka_unit_test(test_each_broker_adds_noise_of_its_own),
+      cmocka_unit_test(test_policies_are_right_under_the_noise_of_two),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,6 +16,7 @@
 
 #include "common/base/grid.h"
 #include "common/crypto/crypto.h"
+#include "proto/codec/chain.h"
 #include "thirdparty/core.h"
 #include "thirdparty/store.h"
 

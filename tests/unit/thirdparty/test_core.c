@@ -302,6 +302,29 @@ static void an_acceptance_is_stored_before_it_is_sent(void **state) {
   world_fini(w);
 }
 
+/* The same if it comes between an Open and its answer, as of a plan that waited for the co-broker meanwhile. */
+static void an_acceptance_before_the_answer_is_stored_with_it(void **state) {
+  struct world *w = world_new(NULL);
+  struct cv_thirdparty_batch batch;
+  struct cv_thirdparty_out out;
+  w->hold_plans = true;
+  world_connect(w);
+  world_quiet(w);
+  cv_thirdparty_leave(w->thirdparty, w->conn);
+  world_connect(w);
+  w->hold_plans = false;
+  world_accept(w);
+  assert_int_equal(cv_thirdparty_flush(w->thirdparty, &batch), CV_OK);
+  assert_non_null(batch.first);
+  assert_int_equal(batch.first->row.accepted, 1);
+  cv_thirdparty_batch_fini(&batch);
+  cv_thirdparty_stored(w->thirdparty);
+  assert_true(cv_thirdparty_next_out(w->thirdparty, &out)); /* hello */
+  assert_true(cv_thirdparty_next_out(w->thirdparty, &out));
+  assert_int_equal(out.frame->answer[0].position.plans, 1);
+  world_fini(w);
+}
+
 static void a_refused_plan_ends_with_what_is_undecided(void **state) {
   struct world *w = connected();
   w->refuse_plans = true;
@@ -601,6 +624,7 @@ int main(void) {
       cmocka_unit_test(a_plan_is_sent_again_until_it_is_accepted),
       cmocka_unit_test(an_acceptance_costs_no_commit_of_its_own),
       cmocka_unit_test(an_acceptance_is_stored_before_it_is_sent),
+      cmocka_unit_test(an_acceptance_before_the_answer_is_stored_with_it),
       cmocka_unit_test(a_refused_plan_ends_with_what_is_undecided),
       cmocka_unit_test(stop_is_answered_with_where_the_arms_stand),
       cmocka_unit_test(a_campaign_that_cannot_be_run_is_refused_with_a_reason),

@@ -15,6 +15,7 @@ struct stage {
   struct cv_work work[2];
   struct cv_worker *pool;
   struct cv_rng_seeded rng;
+  struct cv_digest broker; /* its key */
   uint64_t now_ms;
   uint32_t scored; /* calls of the score source */
   uint64_t rows;   /* places it has scores for */
@@ -69,7 +70,7 @@ static inline void setup(struct stage *stage, uint64_t first, uint64_t last, uin
 
 static inline void start(struct stage *stage) {
   assert_int_equal(cv_worker_new(&stage->config, &stage->pool, NULL), CV_OK);
-  cv_worker_join(stage->pool, stage->now_ms);
+  cv_worker_join(stage->pool, &stage->broker, stage->now_ms);
 }
 
 static inline void flush(struct stage *stage) {

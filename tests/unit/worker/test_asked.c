@@ -143,7 +143,7 @@ static void test_a_connection_that_closes_meanwhile(void **state) {
   cv_worker_leave(stage.pool);
   assert_int_equal(answer(source.asked[0].number, 5), CV_OK);
   assert_int_equal(stage.sent.tokens, 0);
-  cv_worker_join(stage.pool, stage.now_ms);
+  cv_worker_join(stage.pool, &(struct cv_digest){0}, stage.now_ms);
   flush(&stage);
   assert_int_equal(stage.sent.tokens, 1);
   assert_int_equal(sent_token(&stage, 0)->value[0], 5);

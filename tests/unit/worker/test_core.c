@@ -125,7 +125,7 @@ static void test_what_is_not_acknowledged_is_sent_again_the_same(void **state) {
   cv_worker_leave(stage.pool);
   flush(&stage);
   assert_int_equal(stage.sent.tokens + stage.sent.arrives, 0);
-  cv_worker_join(stage.pool, stage.now_ms);
+  cv_worker_join(stage.pool, &(struct cv_digest){0}, stage.now_ms);
   flush(&stage);
   assert_true(stage.sent.hello.present);
   assert_int_equal(stage.sent.tokens, 1);
@@ -144,7 +144,7 @@ static void test_what_is_not_acknowledged_is_sent_again_the_same(void **state) {
   assert_int_equal(stage.noted, 0);
   /* again, now that nothing is open */
   cv_worker_leave(stage.pool);
-  cv_worker_join(stage.pool, stage.now_ms);
+  cv_worker_join(stage.pool, &(struct cv_digest){0}, stage.now_ms);
   flush(&stage);
   assert_int_equal(stage.sent.tokens, 0);
   assert_memory_not_equal(first.ticket, second.ticket, CV_TICKET_BYTES);
@@ -319,7 +319,7 @@ static void test_terms_that_get_weaker_later_are_declined(void **state) {
   setup(&stage, 1, 2, 4);
   meet(&stage, 1);
   cv_worker_leave(stage.pool);
-  cv_worker_join(stage.pool, stage.now_ms);
+  cv_worker_join(stage.pool, &(struct cv_digest){0}, stage.now_ms);
   flush(&stage);
   begin(&stage);
   say_hello(&stage);
@@ -431,7 +431,7 @@ static void test_terms_sent_again_reset_nothing(void **state) {
   meet(&stage, 1);
   assert_false(comes_back(&stage, 1, 0, CV_VERDICT_ACCEPTED, NULL));
   cv_worker_leave(stage.pool);
-  cv_worker_join(stage.pool, stage.now_ms);
+  cv_worker_join(stage.pool, &(struct cv_digest){0}, stage.now_ms);
   flush(&stage);
   assert_int_equal(arrived(&stage), 0);
   begin(&stage);
@@ -458,7 +458,7 @@ static void test_an_acknowledgement_of_what_has_not_been_sent(void **state) {
   say_ack(&stage, &token, CV_VERDICT_ACCEPTED, NULL);
   deliver_bad(&stage, CV_ERR_STATE, "an acknowledgement of an unsent token");
   cv_worker_leave(stage.pool);
-  cv_worker_join(stage.pool, stage.now_ms);
+  cv_worker_join(stage.pool, &(struct cv_digest){0}, stage.now_ms);
   begin(&stage);
   say_hello(&stage);
   say_ack(&stage, &token, CV_VERDICT_ACCEPTED, NULL);

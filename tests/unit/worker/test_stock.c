@@ -194,6 +194,49 @@ static void test_all_rows_that_are_wanted_are_given(void **state) {
   cv_persons_fini(&persons);
 }
 
+/* How many arms the pool has told to be used up after a second. */
+static uint32_t spent_after_a_second(void) {
+  uint32_t spent = 0;
+  for (int i = 0; i < 1000 && arrived(&stage) == 0; i++) {
+    stage.now_ms++;
+    begin(&stage);
+    deliver(&stage);
+    for (size_t j = 0; j < stage.sent.declines; j++) {
+      spent += (uint32_t)stage.sent.decline[j].arms;
+    }
+  }
+  return spent;
+}
+
+/* A person that may give one token has rows of two arms. Until its token counts, neither is used up: a token that came
+ * too late leaves it one to give, and the broker asks no connection again for an arm that it has told to be used up. */
+static void test_an_arm_is_not_used_up_while_a_token_may_be_too_late(void **state) {
+  static const enum cv_verdict verdict[] = {CV_VERDICT_EXPIRED, CV_VERDICT_ACCEPTED};
+  struct cv_persons persons = make(1, 3);
+  struct cv_stock *stock = stock_of(&persons, FIRST, FIRST);
+  begin_with(&stage, stock, 1, 0);
+  for (size_t i = 0; i < CV_COUNT(verdict); i++) {
+    assert_int_equal(arrived(&stage), 1);
+    uint32_t wish = stage.sent.arrive->wish[0];
+    assert_in_range(wish, 0, 1);
+    begin(&stage);
+    (void)say_assign(&stage, FIRST, wish, i);
+    deliver(&stage);
+    assert_int_equal(stage.sent.tokens, 1);
+    struct cv_token token = *sent_token(&stage, 0);
+    uint32_t without = spent_after_a_second();
+    begin(&stage);
+    say_ack(&stage, &token, verdict[i], NULL);
+    deliver(&stage);
+    uint32_t with = spent_after_a_second();
+    assert_int_equal(without, 0);
+    assert_int_equal(with, verdict[i] == CV_VERDICT_ACCEPTED ? 2 : 0);
+  }
+  cv_worker_free(stage.pool);
+  cv_stock_free(stock);
+  cv_persons_fini(&persons);
+}
+
 /* Places of arms that no person here can fill: a few ask now and then, and once their arm is wanted it is filled. */
 static void test_no_worker_asks_in_a_loop_for_arms_that_are_not_wanted(void **state) {
   struct cv_persons persons = make(PERSONS, 1);
@@ -260,6 +303,7 @@ int main(void) {
       cmocka_unit_test(test_a_person_is_a_worker_and_gives_each_row_once),
       cmocka_unit_test(test_persons_do_not_come_in_the_order_of_the_file),
       cmocka_unit_test(test_all_rows_that_are_wanted_are_given),
+      cmocka_unit_test(test_an_arm_is_not_used_up_while_a_token_may_be_too_late),
       cmocka_unit_test(test_no_worker_asks_in_a_loop_for_arms_that_are_not_wanted),
       cmocka_unit_test(test_no_worker_asks_in_a_loop_for_arms_of_other_workers),
       cmocka_unit_test(test_rows_beyond_the_terms_are_not_given),

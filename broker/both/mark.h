@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How far a broker's database is: the last commit, and totals that never decrease. */
+#ifndef CV_BROKER_BOTH_MARK_H
+#define CV_BROKER_BOTH_MARK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/digest.h"
+
+/* Totals over the broker's lifetime, for the anchor; they never decrease. */
+struct cv_totals {
+  uint64_t campaigns; /* number of the newest campaign */
+  uint64_t releases, tokens;
+  uint64_t promised_micro; /* upper bound of what all campaigns together have charged one worker */
+};
+
+enum { CV_DATABASE_ID_BYTES = 16 };
+
+struct cv_anchor_mark {
+  uint8_t database[CV_DATABASE_ID_BYTES];
+  uint64_t commit;
+  struct cv_digest hash; /* chained over all commits */
+  struct cv_totals totals;
+  bool has_codes; /* the database's rows have codes */
+};
+
+/* What a store found when it was opened: the anchor and whether it existed; the database's own mark; whether both are
+ * of one history. */
+struct cv_store_marks {
+  bool is_anchored, is_same;
+  struct cv_anchor_mark anchor, database;
+};
+
+/* What a store is opened with. */
+struct cv_store_files {
+  const char *database;
+  const char *anchor;
+  const char *vfs; /* NULL: the default */
+  bool repair;     /* opens in spite of the anchor and keeps it; only the marks tell */
+  bool readonly;   /* the same, without any change; CV_ERR_STATE if a daemon has it open */
+};
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/both/recovery.h"
+
+#include <string.h>
+
+#include "common/base/buf.h"
+#include "common/base/err.h"
+
+void cv_recovery_put(const struct cv_recovery *recovery, struct cv_buf *out) {
+  /* Appended to, never reordered: rows of version 0.1.0 end two fields earlier. */
+  const uint64_t fields[] = {recovery->wall_ms,      recovery->commit,
+                             recovery->anchored,     recovery->first,
+                             recovery->last,         recovery->ended,
+                             recovery->floor_micro,  recovery->added.releases,
+                             recovery->added.tokens, recovery->added.promised_micro,
+                             recovery->spared_micro, recovery->named};
+  cv_buf_put(out, recovery->database, sizeof(recovery->database));
+  for (size_t i = 0; i < CV_COUNT(fields); i++) {
+    cv_buf_put_u64(out, fields[i]);
+  }
+}
+
+enum cv_err cv_recovery_read(struct cv_reader *row, struct cv_recovery *ret) {
+  struct cv_recovery recovery = {0};
+  uint64_t *const fields[] = {&recovery.wall_ms,      &recovery.commit,
+                              &recovery.anchored,     &recovery.first,
+                              &recovery.last,         &recovery.ended,
+                              &recovery.floor_micro,  &recovery.added.releases,
+                              &recovery.added.tokens, &recovery.added.promised_micro,
+                              &recovery.spared_micro, &recovery.named};
+  enum { OF_BEFORE = CV_COUNT(fields) - 2 }; /* fields of version 0.1.0, which had no spared accounts */
+  const uint8_t *database = cv_read(row, sizeof(recovery.database));
+  for (size_t i = 0; i < CV_COUNT(fields) && !(i == OF_BEFORE && cv_reader_done(row)); i++) {
+    *fields[i] = cv_read_u64(row);
+  }
+  if (database == NULL || !cv_reader_done(row) || recovery.last > UINT32_MAX) {
+    return CV_ERR_DAMAGED;
+  }
+  memcpy(recovery.database, database, sizeof(recovery.database));
+  *ret = recovery;
+  return CV_OK;
+}
