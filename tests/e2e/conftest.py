@@ -34,17 +34,32 @@ def pki(tmp_path_factory):
 
 
 @pytest.fixture
-def deployment(tmp_path, pki, request):
-    """A deployment that is not started yet. A failed test prints the last lines of each program's log."""
+def deployments(tmp_path, pki, request):
+    """Deployments that are not started yet, one after another. A failed test prints the last lines of each program's
+    log."""
     absent = missing_programs("broker", "thirdparty")
     if absent:
         pytest.fail(f"not built: {', '.join(absent)}")
-    made = Deployment(tmp_path, pki)
-    yield made
-    made.close()
+    made = []
+
+    def more():
+        folder = tmp_path
+        while True:
+            made.append(Deployment(folder, pki))
+            yield made[-1]
+            folder = tmp_path / f"again{len(made)}"
+            folder.mkdir()
+    yield more()
+    for deployment in made:
+        deployment.close()
     if getattr(request.node, "failed_call", False):
-        for name, text in made.logs().items():
+        for name, text in (log for deployment in made for log in deployment.logs().items()):
             print(f"--- {name}\n" + "\n".join(text.split("\n")[-25:]))
+
+
+@pytest.fixture
+def deployment(deployments):
+    return next(deployments)
 
 
 @pytest.hookimpl(hookwrapper=True)

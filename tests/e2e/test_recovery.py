@@ -19,6 +19,8 @@ from harness.deployment import merged
 
 ARMS, TAU, EPSILON = 2, 20, .5
 LIMITS = {"limits": {"worker_epsilon": 1.5, "release_tokens": 1}}
+# Both arms have the same mean: a campaign that ends before it is stopped is an error, of a probability below delta.
+POLICY = {"alpha": .001, "delta": 1e-9, "tokens_per_round": TAU}
 
 
 class Stage:
@@ -33,8 +35,7 @@ class Stage:
     def submit(self, name="one", tokens_per_worker=2):
         with self.deployment.requester() as requester:
             return requester.submit(spec(ARMS, name=name, epsilon=EPSILON, tokens=100_000,
-                                         tokens_per_worker=tokens_per_worker,
-                                         policy_params={"alpha": .001, "tokens_per_round": TAU})).campaign
+                                         tokens_per_worker=tokens_per_worker, policy_params=POLICY)).campaign
 
     def give(self, workers, tokens_per_worker=1):
         """(verdicts, accepted) of these workers, each giving this many tokens."""
@@ -215,8 +216,7 @@ def test_a_few_lost_tokens_charge_no_more_than_they_can_have_cost(stage):
         requester.cancel(stage.campaign)
         requester.watch(stage.campaign)
         stage.campaign = requester.submit(spec(ARMS, name="many", epsilon=.01, tokens=1_000_000,
-                                               tokens_per_worker=60_000, policy_params={
-                                                   "alpha": .001, "tokens_per_round": TAU})).campaign
+                                               tokens_per_worker=60_000, policy_params=POLICY)).campaign
     stage.give(range(1, 5))
     stage.stop()
     stage.copy("older")

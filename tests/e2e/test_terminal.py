@@ -19,7 +19,8 @@ from harness.daemon import PROGRAMS
 
 pytestmark = [pytest.mark.usefixtures("worker_program"), machine.needs(machine.pseudo_terminals)]
 
-# Means so close together that ranking them takes a while, in many rounds.
+# Two means so close together that all tokens are used, in many rounds. The noise of a release moves Roma's mean by less
+# than .01, but with a probability below e^-15.
 CAMPAIGN = """
 campaign: restaurants
 items:
@@ -27,13 +28,13 @@ items:
   seed: 1
   list:
     - {name: Roma, mean: 0.64}
-    - {name: Zum Goldenen Löwen am Markt, mean: 0.605}
+    - {name: Zum Goldenen Löwen am Markt, mean: 0.638}
     - {name: Golden Wok, mean: 0.58}
     - {name: Bistro, mean: 0.42}
     - {name: Station Buffet, mean: 0.40}
-policy: {name: ppar, alpha: 0.005, delta: 0.1, tokens_per_round: 3000}
-privacy: {mechanism: hybrid, epsilon: 0.05, tokens_per_worker: 1, share_names: true}
-limits: {tokens: 400000, idle: 30s}
+policy: {name: ppar, alpha: 0.005, delta: 0.1, tokens_per_round: 3000, boundary: feed}
+privacy: {mechanism: hybrid, epsilon: 1, tokens_per_worker: 1, share_names: true}
+limits: {tokens: 1000000, idle: 30s}
 """
 ESCAPE = re.compile(r"\x1b\[[?]?[0-9;]*[a-zA-Z]")
 
@@ -123,14 +124,14 @@ def test_the_environment_says_what_a_terminal_can(tmp_path, terminal, env, escap
     assert bool(re.search(r"\x1b\[\d+m", text)) == escapes
     assert bool(table_of(text)) == table
     if not table:
-        assert "\x1b" not in text and "of 400,000 tokens" in text
+        assert "\x1b" not in text and "of 1,000,000 tokens" in text
     if env.get("LANG") == "C":
         assert not re.search("[━─●○█±]", "".join(line for line in table_of(text)))
 
 
 def test_a_small_terminal_gets_plain_lines(tmp_path, terminal):
     text = terminal(up(tmp_path), columns=23).read()
-    assert "\x1b" not in text and "of 400,000 tokens" in text
+    assert "\x1b" not in text and "of 1,000,000 tokens" in text
 
 
 def test_json_leaves_standard_output_to_the_result(tmp_path, terminal):
