@@ -8,8 +8,6 @@
 #include "common/prio/shard.h"
 #include "tests/fuzz/fuzz.h"
 
-static const struct cv_identity broker_identity = {.role = CV_ROLE_BROKER, .name = "fuzz", .key = {{0xb}}};
-
 /* ---- what its core is given: keys are not looked at, a seal shows the seed ---- */
 
 static enum cv_err export_key(void *data, void *shell, const struct cv_digest *context,
@@ -88,8 +86,9 @@ void co_lose(struct world *world) {
 void co_join(struct world *world, struct peer *peer) {
   struct co *co = &world->co;
   struct cv_why why = {.text = ""};
+  const struct cv_identity broker = {.role = CV_ROLE_BROKER, .name = "fuzz", .key = world->config.duo.broker};
   co_leave(world);
-  CV_REQUIRE(cv_cobroker_join(co->core, &broker_identity, NULL, &co->broker, &why) == CV_OK);
+  CV_REQUIRE(cv_cobroker_join(co->core, &broker, NULL, &co->broker, &why) == CV_OK);
   co->peer = peer;
 }
 

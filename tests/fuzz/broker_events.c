@@ -406,6 +406,15 @@ static void on_unlink(struct world *world, struct cv_reader *in) {
   }
 }
 
+/* The broker has one of several own keys from now on; the co-broker, which knew the one before, starts anew. */
+static void on_renew(struct world *world, struct cv_reader *in) {
+  const struct cv_digest key = {{0xb, cv_read_u8(in) & 3}};
+  if (cv_broker_renew(world->core, &key)) {
+    world->config.duo.broker = key;
+    co_lose(world);
+  }
+}
+
 static void on_co(struct world *world, struct cv_reader *in) {
   co_turn(world, cv_read_u8(in));
 }
@@ -521,6 +530,9 @@ static bool event(struct world *world, struct cv_reader *in) {
       return true;
     case 22:
       on_co(world, in);
+      return true;
+    case 23:
+      on_renew(world, in);
       return true;
     case 31:
       let_arrive(world, in, true);

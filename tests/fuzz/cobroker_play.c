@@ -182,7 +182,7 @@ static void on_plan(struct world *world, struct cv_reader *in) {
 
 static void bend(struct part *part, uint8_t how) {
   struct cv_share_pending *sent = &part->sent;
-  part->bent = how >= 6;
+  part->bent = part->bent || how >= 6;
   sent->verifier[0] = how == 6 ? cv_field_add(sent->verifier[0], 1) : sent->verifier[0];
   sent->sealed[20] ^= how == 7;
   sent->counter += how == 8;
@@ -267,6 +267,7 @@ static bool make_part(struct world *world, struct deal *deal, uint8_t which, con
     ret->last = session->last;
     ret->sent.counter = world->session[session - world->session].counter++;
     memcpy(ret->sent.session, session->id, sizeof(ret->sent.session));
+    ret->bent = session->revoked; /* as little as a changed one may it count */
   }
   split(world, deal, ret, session == NULL ? no_key : session->key);
   deal->arm[token->arm].place[token->place] = UNDERWAY;
@@ -475,6 +476,14 @@ static void on_time(struct world *world, struct cv_reader *in) {
   cv_cobroker_tick(world->core, world->now_ms, world->wall_ms);
 }
 
+static void on_revoke(struct world *world, struct cv_reader *in) {
+  world_revoke(world, 1 + cv_read_u8(in) % (IDENTITIES - 1));
+}
+
+static void on_renew(struct world *world, struct cv_reader *in) {
+  world_renew(world, cv_read_u8(in) & 3);
+}
+
 void play_turn(struct world *world) {
   world_flush(world);
   world_store(world);
@@ -525,6 +534,12 @@ bool play_event(struct world *world, struct cv_reader *in) {
       return play_crash(world, false);
     case 16:
       return damage(world, in);
+    case 17:
+      on_revoke(world, in);
+      return true;
+    case 18:
+      on_renew(world, in);
+      return true;
     default:
       play_turn(world);
       return true;

@@ -14,11 +14,11 @@ enum { UNTIL_MS = 1060000 /* when the certificate of the last gateway ends; the 
 
 const struct cv_identity world_identity[IDENTITIES] = {
     {.role = CV_ROLE_BROKER, .name = "b", .key = {{0xb}}},
-    {.role = CV_ROLE_GATEWAY, .name = "1-20", .first = 1, .last = 20},
-    {.role = CV_ROLE_GATEWAY, .name = "21-40", .first = 21, .last = 40},
-    {.role = CV_ROLE_WORKER, .name = "50", .first = 50, .last = 50},
-    {.role = CV_ROLE_GATEWAY, .name = "15-25", .first = 15, .last = 25},
-    {.role = CV_ROLE_GATEWAY, .name = "41-49", .first = 41, .last = 49, .until_ms = UNTIL_MS},
+    {.role = CV_ROLE_GATEWAY, .name = "1-20", .first = 1, .last = 20, .serial = "1"},
+    {.role = CV_ROLE_GATEWAY, .name = "21-40", .first = 21, .last = 40, .serial = "2"},
+    {.role = CV_ROLE_WORKER, .name = "50", .first = 50, .last = 50, .serial = "3"},
+    {.role = CV_ROLE_GATEWAY, .name = "15-25", .first = 15, .last = 25, .serial = "4"},
+    {.role = CV_ROLE_GATEWAY, .name = "41-49", .first = 41, .last = 49, .serial = "5", .until_ms = UNTIL_MS},
     {.role = CV_ROLE_BROKER, .name = "other", .key = {{0xd}}},
 };
 
@@ -175,6 +175,30 @@ void world_leave(struct world *world, struct peer *peer) {
   peer->conn = NULL;
 }
 
+/* The certificate with this serial number is revoked. */
+static bool is_revoked(const void *data, const char *serial) {
+  return strcmp(data, serial) == 0;
+}
+
+void world_revoke(struct world *world, unsigned who) {
+  const struct cv_cobroker_revoked revoked = {.has = is_revoked, .data = world_identity[who].serial};
+  cv_cobroker_revoke(world->core, &revoked);
+  for (size_t i = 0; i < SESSIONS; i++) {
+    world->session[i].revoked = world->session[i].revoked || world->session[i].who == who;
+  }
+}
+
+void world_renew(struct world *world, uint8_t key) {
+  struct cv_digest *own = &world->config.duo.cobroker;
+  const struct cv_digest other = {{0xc, key}};
+  bool is_other = !cv_digest_is_same(&other, own);
+  *own = other;
+  CV_REQUIRE(cv_cobroker_renew(world->core, own) == is_other);
+  for (size_t i = 0; is_other && i < CAMPAIGNS; i++) {
+    world->deal[i].rekeyed = world->deal[i].rekeyed || world->deal[i].described;
+  }
+}
+
 void world_answered(struct world *world, struct peer *peer, enum cv_err err, const struct cv_why *why) {
   if (err != CV_OK) {
     CV_REQUIRE(err != CV_ERR_NOMEM);
@@ -321,7 +345,7 @@ static void hear_closed(struct world *world, const struct cv_share_closed *close
              is_noise(closed->half, closing->share[1], closing->exact[1]));
 }
 
-/* A campaign whose broker is honest never freezes. */
+/* A campaign whose broker is honest never freezes, unless the co-broker's key is another one. */
 static void hear_ended(struct world *world, const struct cv_share_end *ended) {
   struct deal *deal = deal_of(world, ended->campaign);
   CV_REQUIRE(ended->reason != CV_END_NONE && ended->reason < CV_END_COUNT);
@@ -331,7 +355,8 @@ static void hear_ended(struct world *world, const struct cv_share_end *ended) {
   if (deal == NULL || world->damaged) {
     return;
   }
-  CV_REQUIRE(deal->lied || ended->reason == deal->said || (ended->reason == CV_END_DEADLINE && deal->deadline_ms != 0));
+  CV_REQUIRE(deal->lied || deal->rekeyed || ended->reason == deal->said ||
+             (ended->reason == CV_END_DEADLINE && deal->deadline_ms != 0));
   deal->over = deal->over || deal->has_key; /* else it was perhaps never open */
 }
 
@@ -365,15 +390,17 @@ static void hear_session(struct world *world, struct peer *peer, const struct cv
   const struct cv_identity *identity = &world_identity[peer->who];
   struct cv_digest context;
   cv_split_context(&terms->split, &world->config.duo, terms->id, cv_sha256, &context);
-  bool knows = deal != NULL && deal->has_key && !deal->lied && !world->damaged;
+  bool knows = deal != NULL && deal->has_key && !deal->lied && !deal->rekeyed && !world->damaged;
   CV_REQUIRE(!knows || (!deal->over && cv_digest_is_same(&context, &deal->context)));
   for (size_t i = 0; i < SESSIONS; i++) {
     if (memcmp(world->session[i].id, heard->id, sizeof(heard->id)) == 0) {
+      CV_REQUIRE(!world->session[i].revoked);
       return; /* asked for again: its counters go on */
     }
   }
   struct session *session = &world->session[world->sessions++ % SESSIONS];
-  *session = (struct session){.campaign = terms->id, .first = identity->first, .last = identity->last};
+  *session =
+      (struct session){.campaign = terms->id, .who = peer->who, .first = identity->first, .last = identity->last};
   memcpy(session->id, heard->id, sizeof(session->id));
   CV_REQUIRE(export_key(NULL, peer, &context, session->key) == CV_OK);
 }

@@ -33,6 +33,8 @@ struct peer {
 struct session {
   uint8_t id[CV_SPLIT_SESSION_BYTES], key[CV_SPLIT_SEED_BYTES];
   uint64_t campaign; /* 0: none */
+  unsigned who;      /* its row of world_identity */
+  bool revoked;      /* that row's certificate was, since it began */
   uint64_t counter, first, last;
 };
 
@@ -82,6 +84,7 @@ struct deal {
   uint64_t deadline_ms;
   bool told;        /* opened on this connection */
   bool lied;        /* the broker has said about it what an honest one does not say */
+  bool rekeyed;     /* the co-broker has another key since it was described */
   bool over;        /* the co-broker has said that it has ended */
   enum cv_end said; /* the reason that the broker gave */
   bool has_key;
@@ -126,6 +129,10 @@ bool world_restart(struct world *world);
 void world_answered(struct world *world, struct peer *peer, enum cv_err err, const struct cv_why *why);
 void world_join(struct world *world, unsigned who);
 void world_leave(struct world *world, struct peer *peer);
+/* The certificate of these peers is revoked: their sessions end. */
+void world_revoke(struct world *world, unsigned who);
+/* The co-broker has this one of several own keys from now on. */
+void world_renew(struct world *world, uint8_t key);
 /* The connected broker; NULL. */
 struct peer *world_broker(struct world *world);
 void world_flush(struct world *world);
