@@ -16,6 +16,7 @@ from harness.daemon import wait_until
 from harness.volume import volume  # noqa: F401  (a fixture)
 
 FEW = {"alpha": .1}
+LIMITS = {"submits": 100_000, "kept": 100_000, "campaigns": 1000}  # more than the fastest machine submits here
 FORGED = '","outcome":"done"}{"event":"forged","name":"'
 
 
@@ -34,12 +35,12 @@ def log(deployment, tmp_path):
     """A broker with an audit log, which is in a folder of its own: the daemon may write there."""
     (tmp_path / "log").mkdir()
     path = tmp_path / "log/audit"
-    deployment.up(broker={"audit": str(path), "limits": {"submits": 1000, "campaigns": 20}})
+    deployment.up(broker={"audit": str(path), "limits": LIMITS})
     return path
 
 
 def restart(deployment, log, changes=None):
-    deployment.start_broker({"audit": str(log), "limits": {"submits": 1000, "campaigns": 20}} | (changes or {}))
+    deployment.start_broker({"audit": str(log), "limits": LIMITS} | (changes or {}))
 
 
 def of(log, event):

@@ -88,7 +88,8 @@ def test_daemons_say_the_same_and_go_on(deployment, before):
         with Session(deployment.broker.address, files.ca, files.cert, files.key) as session:
             assert work(session, range(101, 145), lambda *_: GRID // 2)[0] == {}
         with Session(deployment.broker.address, files.ca, files.cert, files.key) as session:
-            verdicts, _ = work(session, range(301, 1301), lambda worker, arm, place: GRID * (arm + 1) // 4)
+            # equal: with a gap of .25 the noise of one run in 5,000 decides before the limit
+            verdicts, _ = work(session, range(301, 1301), lambda *_: GRID // 2)
         finished = requester.watch(running).progress
         assert (end_name(finished.end), finished.tokens) == ("tokens", 990), "as many whole rounds as the limit has"
         assert verdicts["accepted"] == 990 - 44 - 60

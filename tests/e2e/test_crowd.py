@@ -5,6 +5,7 @@ import pytest
 from client.requester import classes, end_name, spec
 from client.worker import Session, work
 from crowdveil.wire import grid
+from harness.campaign import NOISE
 from harness.truth import csv_means, true_classes
 
 pytestmark = pytest.mark.usefixtures("worker_program")
@@ -36,13 +37,14 @@ def found_classes(finished):
 
 
 def run_data(deployment, tmp_path, items, arms, alpha, tau, epsilon, tokens):
-    """A campaign over a data file with one gateway of many workers; the Finished message."""
+    """A campaign over a data file with one gateway of many workers; the Finished message. Scores and noise are seeded:
+    the end is always the same."""
     per_worker = 20
     path = campaign_file(tmp_path, items, alpha, tau, epsilon, tokens, per_worker)
-    deployment.up(broker={"limits": {"worker_epsilon": 1000}})
+    deployment.up(broker={"limits": {"worker_epsilon": 1000}, **NOISE})
     with deployment.requester() as requester:
         campaign = submit(requester, arms, alpha, tau, epsilon, tokens, per_worker)
-        gateway = deployment.start_worker(f"gateway/1-{tokens // per_worker + 1000}", path)
+        gateway = deployment.start_worker(f"gateway/1-{tokens // per_worker + 1000}", path, {"seed": 1})
         finished = requester.watch(campaign)
     assert gateway.wait() == 0
     return finished
@@ -105,8 +107,8 @@ def test_fifty_workers_each_with_a_process_and_a_certificate(deployment, tmp_pat
     tau, tokens = 800, 2 * 5 * 800
     tokens_each = tokens // 49
     path = campaign_file(tmp_path, given([.5] * 5), .001, tau, .5, tokens, tokens_each)
-    deployment.up(broker={"limits": {"worker_epsilon": 1000}})
-    workers = [deployment.start_worker(f"worker/{number}", path) for number in range(1, 51)]
+    deployment.up(broker={"limits": {"worker_epsilon": 1000}, **NOISE})  # scores and noise are seeded
+    workers = [deployment.start_worker(f"worker/{number}", path, {"seed": 1}) for number in range(1, 51)]
     for worker in workers:
         worker.wait_for(r"broker/\w+: connected to")
     with deployment.requester() as requester:
@@ -190,7 +192,7 @@ def test_a_crowd_that_leaves_ends_the_campaign_by_idleness(deployment, tmp_path)
     with deployment.requester() as requester:
         worker = deployment.start_worker("gateway/1-100", path)
         worker.wait_for(r"broker/\w+: connected to")
-        campaign = requester.submit(spec(len(MEANS), epsilon=1, tokens=100_000, idle_ms=2000,
+        campaign = requester.submit(spec(len(MEANS), epsilon=1, tokens=100_000, idle_ms=8000,
                                          policy_params={"alpha": .2, "tokens_per_round": 1000})).campaign
         finished = requester.watch(campaign)
     assert end_name(finished.progress.end) == "idle"

@@ -82,7 +82,7 @@ def test_a_disk_that_breaks_down_stops_a_daemon_and_nothing_is_lost(deployment, 
 
 def test_a_worker_that_cannot_remember_gives_nothing(deployment, volume, tmp_path):
     """Tokens are stored as given before they leave: 200,000 workers of one token, on a disk that cannot hold them
-    all."""
+    all. The first plan needs more than they could give, so that no result ends the campaign before."""
     volume(tmp_path / "given", mib=1)
     (tmp_path / "campaign.yaml").write_text(
         "campaign: test\nitems: {list: [{name: a, mean: 0.5}, {name: b, mean: 0.5}]}\n"
@@ -90,7 +90,7 @@ def test_a_worker_that_cannot_remember_gives_nothing(deployment, volume, tmp_pat
     deployment.up()
     with deployment.requester() as requester:
         campaign = requester.submit(
-            spec(2, tokens=1_000_000, policy_params={"alpha": 0, "tokens_per_round": 500})).campaign
+            spec(2, tokens=1_000_000, policy_params={"alpha": 0, "tokens_per_round": 500_000})).campaign
         worker = deployment.start_worker("gateway/1-200000", tmp_path / "campaign.yaml",
                                          {"accept": {"tokens": 1}, "state": str(tmp_path / "given")})
         assert worker.wait() == 1

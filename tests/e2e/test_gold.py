@@ -19,6 +19,8 @@ from harness.lab import lab
 MEANS, GOLD, ARMS = [1, .9, .6, 0, .2], {0: 1, 3: 0}, {1: 0, 2: 1, 4: 2}
 WORKERS, LIARS, EACH = 120, 40, 100
 TOKENS = 6000
+# So sure that a campaign takes most of its tokens: each worker has answered 15 gold items or more by then, on average.
+RULES = {"alpha": .001, "delta": 1e-9, "tokens_per_round": 100}
 
 
 def say(worker, item, place):
@@ -34,7 +36,7 @@ def collect(deployment, items, privatizer="none", score=say, before=0):
     with deployment.requester() as requester:
         campaign = requester.submit(spec(
             3, mechanism="none", privatizer=privatizer, trusted=privatizer == "none", tokens=TOKENS,
-            tokens_per_worker=EACH, policy_params={"alpha": .001, "delta": .01, "tokens_per_round": 100}),
+            tokens_per_worker=EACH, policy_params=RULES),
             gold=gold(items) if items else None).campaign
         files = deployment.pki.issue("gateway/1-10000")
         with Session(deployment.broker.address, files.ca, files.cert, files.key) as session:
@@ -81,7 +83,8 @@ def test_gold_items_find_those_who_lie_and_take_their_weight(deployment):
     assert [round(each.mean * each.tokens * GRID) for each in standings] == pytest.approx(sums, rel=1e-9)
     assert finished.progress.tokens == len(accepted) - answers, "answers to gold items are no tokens"
     assert len(found & set(range(1, LIARS + 1))) > .9 * LIARS and len(found) < LIARS + 3
-    assert standings[1].mean > standings[2].mean + .15
+    # .2 on average, of which .1 is seven standard errors
+    assert standings[1].mean > standings[2].mean + .1
     assert metric(deployment.folder, "broker", "crowdveil_gold_answers_total") == answers
     assert metric(deployment.folder, "broker", "crowdveil_gold_workers_found_total") == len(found)
     assert metric(deployment.folder, "broker", "crowdveil_tokens_total") == sum(
@@ -122,7 +125,7 @@ def test_a_broker_that_was_killed_still_knows_who_lied(deployment):
     with deployment.requester() as requester:
         campaign = requester.submit(spec(
             3, mechanism="none", trusted=True, tokens=TOKENS, tokens_per_worker=EACH,
-            policy_params={"alpha": .001, "delta": .01, "tokens_per_round": 100}), gold=gold(GOLD)).campaign
+            policy_params=RULES), gold=gold(GOLD)).campaign
     files = deployment.pki.issue("gateway/1-10000")
     with Session(deployment.broker.address, files.ca, files.cert, files.key) as session:
         _, before = work(session, range(1, WORKERS + 1), score, credit=64, tokens_per_worker=EACH // 4)
@@ -208,7 +211,9 @@ def test_the_same_key_with_other_gold_items_is_another_campaign(deployment):
 
 
 def test_the_example_ranks_the_items_that_are_not_gold(tmp_path):
-    done = crowdveil("up", ROOT / "deploy/campaigns/gold.yaml", "--json", cwd=tmp_path)
+    # The file has a seed of the scores. Which questions are gold is random still, and so who is taken for a liar: one
+    # run in twenty has such a guest, of hundreds, one in five million four of them; they change no class.
+    done = crowdveil("up", ROOT / "deploy/campaigns/gold.yaml", "--json", "--unsafe-noise-seed", "1", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert result["classes"] == [["Roma", "Golden Wok"], ["Corner Grill", "Blue Fish"], ["Station Buffet"]]

@@ -208,10 +208,10 @@ def test_a_daemon_that_drains_is_neither(deployment, tmp_path):
     file = tmp_path / "campaign.yaml"
     file.write_text(CAMPAIGN)
     deployment.up(broker={"lease": "20s"})
-    worker = deployment.start_worker("gateway/1-90000", file)
+    worker = deployment.start_worker("gateway/1-900000", file)  # more than it can give before it is stopped
     socket = tmp_path / "broker.sock"
     with deployment.requester() as requester:
-        requester.submit(spec(2, epsilon=1, tokens=1000000, policy_params={"alpha": .001, "tokens_per_round": 40000}))
+        requester.submit(spec(2, epsilon=1, tokens=1000000, policy_params={"alpha": .001, "tokens_per_round": 400000}))
         wait_until(lambda: metrics(socket)["crowdveil_tokens_total"] > 500, "tokens")
         with stopped(worker):
             deployment.broker.signal(signal.SIGTERM)
@@ -250,7 +250,7 @@ def issue_until(pki, identity, seconds):
 
 
 def test_a_daemon_whose_certificate_has_ended_is_not_ready(deployment, tmp_path):
-    deployment.launch_broker({"tls": issue_until(deployment.pki, "broker/main", 4).config()}).address
+    deployment.launch_broker({"tls": issue_until(deployment.pki, "broker/main", 10).config()}).address
     socket = tmp_path / "broker.sock"
     assert get(socket, "/readyz") == (200, "ok\n")
     wait_until(lambda: get(socket, "/readyz") == (503, "the certificate has expired\n"), "the end of the certificate")

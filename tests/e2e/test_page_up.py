@@ -69,8 +69,12 @@ def test_of_a_bandit_it_shows_regret_and_reward_as_the_result_does(start):
     assert live["tokens"] == result["tokens"] and live["regret"] > 0
 
 
-def test_the_boundary_has_a_column_of_each_party(start):
-    _, page = start("demo.yaml")
+def test_the_boundary_has_a_column_of_each_party(start, tmp_path):
+    """Of the demo with long rounds: most of the time an epoch of the arm is open."""
+    text = (CAMPAIGNS / "demo.yaml").read_text()
+    assert "tokens_per_round: 6000," in text
+    (tmp_path / "long.yaml").write_text(text.replace("tokens_per_round: 6000,", "tokens_per_round: 60000,"))
+    _, page = start(tmp_path / "long.yaml")
     wait_until(page.campaigns, "a campaign")
     asked = []
 
@@ -81,7 +85,7 @@ def test_the_boundary_has_a_column_of_each_party(start):
     running = asked[-1]
     assert running["arm"] == 3 and running["worker"] is None
     broker = running["broker"]
-    assert broker["sealed"] == ["partial sum", "noise"] and broker["places_open"] + broker["epoch_tokens"] == 6000
+    assert broker["sealed"] == ["partial sum", "noise"] and broker["places_open"] + broker["epoch_tokens"] == 60_000
     assert set(broker) == {"tokens", "places_open", "epoch_tokens", "sealed", "holds", "releases", "spent"}
     page.events().wait_for(is_over, "the end", timeout=120)
     ended = page.json("/api/boundary?id=1&arm=3")["thirdparty"]

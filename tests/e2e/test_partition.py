@@ -94,7 +94,7 @@ def test_links_stall_for_longer_than_a_lease(deployment, undisturbed, relayed):
 # --- black holes: packets vanish without an error
 
 
-SILENCE_S, SLACK_S = 2, 6  # a busy machine; without the setting it is 40 s
+SILENCE_S, SLACK_S = 2, 25  # a busy machine; without the setting it is 40 s
 
 
 @pytest.fixture

@@ -121,13 +121,21 @@ def test_gateways_and_workers_in_python_give_shares_to_two_brokers(deployment, t
     def score(arm, opponent=None):
         return [.1, .9][arm] if opponent is None else float(arm > opponent)
 
+    asked = asyncio.Event()
+
     async def later(arm, opponent=None):
+        asked.set()
         return score(arm, opponent)
+
+    class Late(Gateway):
+        async def serve(self):  # else it may fill all places before the worker is there
+            await asked.wait()
+            return await super().serve()
     issue = deployment.pki.issue
     result, counts = ranked(
         deployment, Spec("test", 2, ("ppar", {"alpha": .5, "tokens_per_round": 60}), epsilon=10, brokers=2, **changes),
-        lambda address: Gateway(address, issue("gateway/100-9000"), range(100, 9001),
-                                lambda worker, *arms: score(*arms), state=tmp_path / "many.db", **both),
+        lambda address: Late(address, issue("gateway/100-9000"), range(100, 9001),
+                             lambda worker, *arms: score(*arms), state=tmp_path / "many.db", **both),
         lambda address: Worker(address, issue("worker/7"), 7, later, state=tmp_path / "one.db", **both))
     assert result.end == End.COMPLETE and result.classes == {1: [1], 2: [0]}
     assert sum(count.accepted for count in counts) == result.progress.tokens and not any(c.refused for c in counts)

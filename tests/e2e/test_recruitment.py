@@ -149,7 +149,7 @@ def test_only_hired_workers_are_asked_and_others_are_sent_away(deployment):
 
 
 def test_a_worker_that_does_not_answer_is_not_paid_and_is_asked_again(deployment):
-    deployment.up(broker={"limits": LIMITS, "lease": "1s"})
+    deployment.up(broker={"limits": LIMITS, "lease": "4s"})  # the second answer must come within it
     with deployment.requester() as requester:
         number = requester.submit(hiring(3, "cheapest", costs=[3])).campaign
         crew = Crew(deployment)

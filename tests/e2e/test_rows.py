@@ -21,7 +21,7 @@ def write_films(folder, more="", tokens_per_round=300):
     (folder / "films.yaml").write_text(
         f"campaign: films\nitems: {{source: csv, path: films.csv, item: film, score: stars, scale: [1, 5]{more}}}\n"
         f"policy: {{name: ppar, alpha: 0.2, tokens_per_round: {tokens_per_round}}}\nprivacy: {{epsilon: 0.5}}\n"
-        f"limits: {{tokens: {LIMIT}, idle: 5s}}\n")
+        f"limits: {{tokens: {LIMIT}, idle: 60s}}\n")
     return len(rows)
 
 
@@ -78,17 +78,17 @@ PERSONS = """campaign: films
 items: {source: csv, path: people.csv, item: film, score: stars, worker: who, scale: [1, 5]}
 policy: {name: ppar, alpha: 0.2, delta: 0.0001, tokens_per_round: 10, tails: chernoff}
 privacy: {epsilon: 0.5, tokens_per_worker: EACH}
-limits: {tokens: 1000, idle: 1s}
+limits: {tokens: 1000, idle: IDLE}
 """
 
 
-def write_people(folder, each=FILMS_SEEN):
+def write_people(folder, each=FILMS_SEEN, idle="60s"):
     """Forty persons with a rating of each of four films: every film can fill four rounds."""
     draw = random.Random(5)
     rows = [(film, draw.randint(1, 5), f"guest {who}") for who in range(PEOPLE) for film in range(FILMS_SEEN)]
     draw.shuffle(rows)
     (folder / "people.csv").write_text("film,stars,who\n" + "".join(f"{f},{s},{w}\n" for f, s, w in rows))
-    (folder / "people.yaml").write_text(PERSONS.replace("EACH", str(each)))
+    (folder / "people.yaml").write_text(PERSONS.replace("EACH", str(each)).replace("IDLE", idle))
 
 
 def given(folder):
@@ -143,7 +143,8 @@ def test_rows_beyond_tokens_per_worker_are_said_to_be_unused(tmp_path):
 
 @pytest.mark.usefixtures("worker_program")
 def test_a_gateway_remembers_the_rows_it_has_given(deployment, tmp_path):
-    write_people(tmp_path)
+    """It is there before each campaign, which a crowd that does not come would end."""
+    write_people(tmp_path, idle="3s")
     # With other noise the ranking may be complete before the last round.
     seeded = {"unsafe_noise_seeded": True, "unsafe_noise_seed": 1}
     deployment.up(broker={"limits": {"worker_epsilon": 1000}, **seeded})
@@ -153,15 +154,18 @@ def test_a_gateway_remembers_the_rows_it_has_given(deployment, tmp_path):
     assert without.wait() != 0
     without.wait_for("missing state; expected a state folder for the rows given")
     link = as_requester(deployment)
-    assert crowdveil("submit", tmp_path / "people.yaml", *link).returncode == 0
     gateway = deployment.start_worker(f"gateway/1-{PEOPLE}", tmp_path / "people.yaml", config)
+    gateway.wait_for("connected as")
+    assert crowdveil("submit", tmp_path / "people.yaml", *link).returncode == 0
     assert crowdveil("watch", *link).returncode == 0  # no person is left that could fill another round
     assert gateway.wait() == 0
     rows = given(tmp_path)[1]
     assert len(rows) == PEOPLE * FILMS_SEEN
     # The same campaign once more: every row has been given.
+    again = deployment.start_worker(f"gateway/1-{PEOPLE}", tmp_path / "people.yaml", {
+        **config, "exit_when_done": False})
+    again.wait_for("connected as")
     assert crowdveil("submit", tmp_path / "people.yaml", *link).returncode == 0
-    again = deployment.start_worker(f"gateway/1-{PEOPLE}", tmp_path / "people.yaml", config)
     assert crowdveil("watch", *link).returncode == 1
     again.stop()
     assert given(tmp_path)[1] == rows

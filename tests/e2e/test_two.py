@@ -187,8 +187,8 @@ def test_the_requester_sees_that_the_co_broker_is_away(deployment, tmp_path):
     deployment.start_cobroker({"listen": address})
     for campaign in (1, 2):
         assert crowdveil("cancel", campaign, *as_requester(deployment)).returncode == 0
-    deployment.start_worker("gateway/1-40000", tmp_path / "two.yaml", {"exit_when_done": False, "arrival_rate": 500})
-    watch.wait_for("[1-9][0-9,]* of 40,000 tokens")
+    deployment.start_worker("gateway/1-40000", tmp_path / "two.yaml", {"exit_when_done": False, "arrival_rate": 50})
+    watch.wait_for("[1-9][0-9,]* of 40,000 tokens")  # a round, 1,000 of them, takes 20 s
     since = watch.mark()
     deployment.cobroker.kill()  # in the middle it is told as well
     watch.wait_for(f"^campaign 3 {away}$", after=since)

@@ -83,9 +83,19 @@ def third_party(browser):
                             "[entry.querySelector('dt').textContent, entry.querySelector('dd').textContent])"))
 
 
-def test_one_simulated_worker_shows_its_score(browser, up):
+# The first round takes all of 1,000 workers, and is enough: later ones are needed with a probability below 1e-20.
+SHOWN = """campaign: shown
+items: {list: [{name: Roma, mean: 0.9}, {name: Old Mill, mean: 0.2}]}
+policy: {name: ppar, alpha: 0.2, tokens_per_round: 500}
+privacy: {epsilon: 1, tokens_per_worker: 1}
+limits: {tokens: 2000, idle: 60s}
+"""
+
+
+def test_one_simulated_worker_shows_its_score(browser, up, tmp_path):
     """What it was asked about need not be the item that the reader chose."""
-    one = up("first.yaml", "--unsafe-show-worker")
+    (tmp_path / "shown.yaml").write_text(SHOWN)
+    one = up(tmp_path / "shown.yaml", "--workers", "999", "--unsafe-show-worker")
     campaign = finished(browser, one)
     worker = one.json("api/boundary?id=1&arm=0")["worker"]
     browser.run("document.getElementById('boundary').scrollIntoView()")
