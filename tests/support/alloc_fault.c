@@ -145,7 +145,8 @@ bool alloc_fault_next(struct alloc_fault *fault) {
     (void)fprintf(stderr, "alloc_fault: no allocation was seen; is this malloc in use?\n");
     abort();
   }
-  uint64_t step = from_environment("ALLOC_FAULT_STEP", fault->step > 0 ? fault->step : 1);
+  uint64_t step = from_environment("ALLOC_FAULT_STEP", fault->step > 0 ? fault->step : 1) *
+                  from_environment("ALLOC_FAULT_TIMES", 1);
   fault->nth += fault->rounds == 0 ? from_environment("ALLOC_FAULT_FROM", 1) : step;
   fault->rounds++;
   atomic_store(&seen, 0);

@@ -10,8 +10,8 @@
  *   ALLOC_FAULT_EACH(fault, .rest = false) { set up; alloc_fault_arm(); step; alloc_fault_pause(); assert; clean up }
  *
  * In the environment, ALLOC_FAULT_SHOW makes each round say its number, ALLOC_FAULT_FROM=n begins with n, and
- * ALLOC_FAULT_STEP=n goes on in steps of n (1: every one, where a test skips some to save time). In a debugger a
- * breakpoint on `refuse` shows the allocation that fails.
+ * ALLOC_FAULT_STEP=n goes on in steps of n (1: every one, where a test skips some to save time); ALLOC_FAULT_TIMES=n
+ * makes the steps of each test n times as long. In a debugger a breakpoint on `refuse` shows the allocation that fails.
  */
 #ifndef CV_TESTS_ALLOC_FAULT_H
 #define CV_TESTS_ALLOC_FAULT_H

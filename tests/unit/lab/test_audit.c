@@ -204,7 +204,7 @@ static void test_a_whole_pipeline_passes(void **state) {
       cv_audit_pipeline(&spec, &(struct cv_audit_stream){.items = 4, .changed = 3, .score = CV_GRID}, &subject), CV_OK);
   struct cv_audit_settings how = settings;
   struct cv_audit_verdict verdict;
-  how.runs = 20000;
+  how.runs = 12000;
   assert_int_equal(cv_audit_run(&subject, 1, &how, &verdict), CV_OK);
   assert_false(cv_audit_exceeds(&subject, &verdict));
   assert_true(verdict.certified > .7);
@@ -239,7 +239,7 @@ static void test_a_privatizer_with_delta_is_charged_what_passes_the_noise(void *
       cv_audit_pipeline(&spec, &(struct cv_audit_stream){.items = 1, .changed = 1, .score = CV_GRID}, &subject), CV_OK);
   struct cv_audit_settings how = settings;
   struct cv_audit_verdict verdict;
-  how.runs = 50000;
+  how.runs = 15000;
   assert_int_equal(cv_audit_run(&subject, 1, &how, &verdict), CV_OK);
   assert_near(subject.delta, 0, 0);
   assert_false(cv_audit_exceeds(&subject, &verdict));
@@ -264,7 +264,7 @@ static struct cv_audit_subject two_of(struct cv_spec *spec, const struct cv_audi
   return subject;
 }
 
-enum { TWO_RUNS = 4000 };
+enum { TWO_RUNS = 1500 };
 
 /* Of a row of two items and two arms: sums with the other's noise, own noises, then the rest. */
 static void test_the_other_brokers_noise_alone_keeps_the_claim(void **state) {
@@ -274,7 +274,7 @@ static void test_the_other_brokers_noise_alone_keeps_the_claim(void **state) {
     struct cv_audit_subject subject = two_of(&spec, &brokers, 2, 1);
     struct cv_audit_settings how = settings;
     struct cv_audit_verdict verdict;
-    how.runs = TWO_RUNS;
+    how.runs = 2000;
     assert_near(subject.epsilon, 1, 1e-9);
     assert_int_equal(cv_audit_run(&subject, 1, &how, &verdict), CV_OK);
     assert_false(cv_audit_exceeds(&subject, &verdict));
@@ -285,7 +285,7 @@ static void test_the_other_brokers_noise_alone_keeps_the_claim(void **state) {
 /* What a broker subtracts is all that is its own: what is left is a score of the grid and noise of one law, which the
  * neighbours' means show. */
 static void test_a_broker_is_left_with_the_sum_and_one_noise(void **state) {
-  enum { RUNS = 2000, WIDTH = 12 };
+  enum { RUNS = 1000, WIDTH = 12 };
   static int64_t row[2][RUNS * WIDTH];
   for (int i = 0; i < 2; i++) {
     struct cv_spec spec;
