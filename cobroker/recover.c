@@ -75,13 +75,14 @@ static const struct cv_recover_claim *ahead_of(struct cv_cobroker *core, uint32_
 /* Whether nothing was lost: neither the anchor nor any claim is ahead of this database. */
 static bool is_level(struct cv_cobroker *core, const struct cv_recover_facts *facts,
                      const struct cv_recover_lost *lost) {
-  bool is_level = cv_recover_is_level(facts, &core->totals, lost);
   for (size_t i = 0; i < facts->claims; i++) {
     struct cv_recover_known known;
     know(core, facts->claim[i].campaign, &known);
-    is_level = is_level && !(known.is_known && cv_recover_is_ahead(&facts->claim[i], &known));
+    if (known.is_known && cv_recover_is_ahead(&facts->claim[i], &known)) {
+      return false;
+    }
   }
-  return is_level;
+  return cv_recover_is_level(facts, &core->totals, lost);
 }
 
 /* ---- what is charged ---- */

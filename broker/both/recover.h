@@ -54,11 +54,12 @@ struct cv_recover_facts {
   uint64_t wall_ms;
 };
 
-/* Adds a claim to those of a list: of two about the same campaign the larger figures count. CV_ERR_NOMEM. */
+/* Claims, one of a campaign. */
 struct cv_recover_claims {
   struct cv_recover_claim *claim; /* owned */
   size_t n, cap;
 };
+/* Adds a claim to the list: of two about the same campaign the larger figures count. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_recover_claims_add(struct cv_recover_claims *claims, const struct cv_recover_claim *claim);
 void cv_recover_claims_fini(struct cv_recover_claims *claims);
 

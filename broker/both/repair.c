@@ -66,7 +66,7 @@ static enum cv_err check_known(const struct cv_repair *repair, const char *recor
   if (!marks->is_anchored) {
     return repair->lost ? cv_fail(why, CV_ERR_DAMAGED,
                                   "%s is new, %s is missing, and there is no record of another party: the spending is "
-                                  "unknown; expected %s, or a new broker under another name",
+                                  "unknown; expected %s, or a new party under another name",
                                   database, anchor, records)
                         : cv_fail(why, CV_ERR_DAMAGED,
                                   "missing anchor %s, so the last commit of %s is unknown; restore it, or accept its "
