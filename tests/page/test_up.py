@@ -87,7 +87,7 @@ def third_party(browser):
 SHOWN = """campaign: shown
 items: {list: [{name: Roma, mean: 0.9}, {name: Old Mill, mean: 0.2}]}
 policy: {name: ppar, alpha: 0.2, tokens_per_round: 500}
-privacy: {epsilon: 1, tokens_per_worker: 1}
+privacy: {epsilon: 1, tokens_per_worker: 1, share_names: true}
 limits: {tokens: 2000, idle: 60s}
 """
 
