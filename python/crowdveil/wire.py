@@ -197,6 +197,7 @@ class Connection(Closing):
                  name: Optional[str] = None, limit: int = FRAME_LIMIT) -> None:
         raw = socket.create_connection(host_and_port(address), timeout=timeout)
         try:
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self.sock = tls.wrap_socket(raw)
         except BaseException:
             raw.close()
