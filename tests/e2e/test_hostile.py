@@ -24,7 +24,7 @@ from harness.deployment import Deployment
 
 pytestmark = pytest.mark.alone
 RATE = 800  # tokens a second; this is the gateway's pace
-INTERVAL, PATIENCE = 2, 15  # seconds over which a rate is measured: usually, and if a process was stopped
+INTERVAL, PATIENCE = 1, 15  # seconds over which a rate is measured: usually, and if a process was stopped
 CONNECTIONS, HANDSHAKES = 64, 32
 MIB = 1 << 20
 CROWD = 6  # certificates of the attackers

@@ -584,10 +584,10 @@ static bool start(struct party *party, struct cv_why *why) {
   party->self = self;
   self->turn = (struct cv_turn){
       .ops = &turn_ops, .data = party, .crowd = world->scenario.batch_crowd, .full = world->scenario.batch_full};
-  if (cv_broker_store_open(&files, &world->ring, &self->store, why) != CV_OK) {
+  if (cv_broker_store_open(&files, &world->ring, &self->store, why) != CV_OK ||
+      !rotation_check_tickets(world, self->store, why)) {
     return false;
   }
-  rotation_check_tickets(world, self->store);
   /* The database has a random key; here tickets must be the same in every run. */
   CV_REQUIRE(cv_mac_new(&tickets, &self->mac) == CV_OK);
   cv_rng_seeded_init(&self->noise, world->scenario.seed, 77, 3, party->life);

@@ -47,12 +47,10 @@ void rotation_put_back(struct world *world) {
   }
 }
 
-void rotation_check_tickets(struct world *world, struct cv_broker_store *store) {
+bool rotation_check_tickets(struct world *world, struct cv_broker_store *store, struct cv_why *why) {
   struct cv_key key;
-  struct cv_why why;
-  if (cv_broker_store_tickets(store, &key, &why) != CV_OK) {
-    world_fail(world, "17: the key of tickets cannot be read: %s", why.text);
-    return;
+  if (cv_broker_store_tickets(store, &key, why) != CV_OK) {
+    return false;
   }
   struct cv_key_id id = cv_key_id(&key);
   cv_key_wipe(&key);
@@ -66,6 +64,7 @@ void rotation_check_tickets(struct world *world, struct cv_broker_store *store) 
   world->tickets_renewed = world->recovered;
   world->tickets = id;
   world->has_tickets = true;
+  return true;
 }
 
 void rotation_fini(struct world *world) {

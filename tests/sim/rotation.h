@@ -18,8 +18,8 @@ void rotation_wrapped(struct world *world);
 void rotation_snapshot(struct world *world);
 void rotation_put_back(struct world *world);
 /* 17: tickets are authenticated by the same key over all rotations and restarts, and by another one after a recovery.
- */
-void rotation_check_tickets(struct world *world, struct cv_broker_store *store);
+ * False if it cannot be read: the broker does not start. */
+bool rotation_check_tickets(struct world *world, struct cv_broker_store *store, struct cv_why *why);
 void rotation_fini(struct world *world);
 
 #endif
