@@ -201,8 +201,9 @@ def meson_test(tally, name, folder, timeout_factor=4, extra_env=None, wrapper=No
     logs = folder / "meson-logs"
     for old in logs.glob("testlog*"):
         old.unlink()
-    done = run(["meson", "test", "-C", folder, "--no-rebuild", "--no-stdsplit", "--timeout-multiplier", timeout_factor,
-                *(("--wrapper", wrapper) if wrapper else ()), *names], env=dict(os.environ, **(extra_env or {})))
+    done = run(["meson", "test", "-C", folder, "--no-rebuild", "--no-stdsplit", "--num-processes", CORES + 1,
+                "--timeout-multiplier", timeout_factor, *(("--wrapper", wrapper) if wrapper else ()), *names],
+               env=dict(os.environ, **(extra_env or {})))
     written = list(logs.glob("testlog*.json"))  # the wrapper's name is in the file's
     if not written:
         tally.fail(name, tail(done.stdout))

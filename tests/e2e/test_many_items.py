@@ -8,7 +8,7 @@ from client.requester import spec
 from crowdveil import Refused
 from harness.commands import crowdveil
 
-ITEMS, ROWS = 20_000, 2
+ITEMS, ROWS = 10_000, 2
 
 
 def name(item):
@@ -32,7 +32,7 @@ def campaign_of(folder):
     return names
 
 
-def test_twenty_thousand_items_with_long_names(tmp_path):
+def test_ten_thousand_items_with_long_names(tmp_path):
     names = campaign_of(tmp_path)
     done = crowdveil("up", tmp_path / "campaign.yaml", "--json", "--seed", 1, cwd=tmp_path, timeout=600)
     assert done.returncode == 0, done.stderr[-2000:]
