@@ -28,7 +28,8 @@ enum {
   PLANS_A_FRAME = 2,
   BATCHES_A_FRAME = 4,
   NUMBERS_A_FRAME = 256,
-  FRAME_ARENA_BYTES = BATCHES_A_FRAME * CV_BATCH_TOKENS * (int)sizeof(struct cv_share_pending) + 256 * 1024
+  FRAME_ARENA_BYTES = BATCHES_A_FRAME * CV_BATCH_TOKENS * (int)sizeof(struct cv_share_pending) +
+                      PLANS_A_FRAME * CV_ARMS_MAX * (int)sizeof(struct cv_want) + 256 * 1024
 };
 
 struct cv_broker_cobroker *cv_broker_cobroker_new(void) {
@@ -449,19 +450,42 @@ static void fill_open(const struct cv_broker *broker, struct cv_broker_campaign 
   two->link.open_sent = true;
 }
 
-/* What follows the last of each that was sent, in order. False if not all of it fits into the frame. */
-static bool fill_work(struct cv_broker_campaign *campaign, struct cv_arena *arena, struct cv_share_frame *frame) {
+/* A frame leaves after a commit, and its campaign may end meanwhile: it has copies. */
+static enum cv_err fill_plan(struct cv_broker_campaign *campaign, struct cv_arena *arena,
+                             struct cv_share_frame *frame) {
+  struct cv_broker_two *two = campaign->two;
+  struct cv_want *want = cv_arena_array(arena, two->plan.wants, sizeof(*want));
+  if (want == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  memcpy(want, two->plan.want, two->plan.wants * sizeof(*want));
+  frame->plan[frame->plans++] = (struct cv_share_plan){
+      .campaign = campaign->id, .plan = {.number = two->plan.number, .wants = two->plan.wants, .want = want}};
+  two->link.plan_sent = true;
+  return CV_OK;
+}
+
+static enum cv_err fill_batch(struct cv_broker_campaign *campaign, const struct cv_docket_batch *batch,
+                              struct cv_arena *arena, struct cv_share_frame *frame) {
+  struct cv_share_pending *room = cv_arena_array(arena, batch->tokens, sizeof(*room));
+  if (room == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  frame->batch[frame->batches++] = cv_docket_batch_share(batch, campaign->id, room);
+  campaign->two->link.batches = batch->number;
+  return CV_OK;
+}
+
+/* What follows the last of each that was sent, in order. *ret_all: all of it fits into the frame. CV_ERR_NOMEM. */
+static enum cv_err fill_work(struct cv_broker_campaign *campaign, struct cv_arena *arena, struct cv_share_frame *frame,
+                             bool *ret_all) {
   struct cv_broker_two *two = campaign->two;
   if (two->plan.wants > 0 && !two->link.plan_sent && frame->plans < PLANS_A_FRAME) {
-    two->link.plan_sent = true;
-    frame->plan[frame->plans++] = (struct cv_share_plan){.campaign = campaign->id, .plan = two->plan};
+    CV_TRY(fill_plan(campaign, arena, frame));
   }
   const struct cv_docket_batch *batch = cv_docket_find(&two->docket, two->link.batches + 1);
   for (; batch != NULL && frame->batches < BATCHES_A_FRAME; batch = batch->next) {
-    struct cv_share_pending *room = cv_arena_array(arena, batch->tokens, sizeof(*room));
-    CV_REQUIRE(room != NULL); /* the arena has room for that many */
-    frame->batch[frame->batches++] = cv_docket_batch_share(batch, campaign->id, room);
-    two->link.batches = batch->number;
+    CV_TRY(fill_batch(campaign, batch, arena, frame));
   }
   if (two->link.done < two->docket.settled && frame->dones < NUMBERS_A_FRAME) {
     two->link.done = two->docket.settled;
@@ -471,29 +495,32 @@ static bool fill_work(struct cv_broker_campaign *campaign, struct cv_arena *aren
     frame->close[frame->closes++] = two->closing[i].close;
     two->link.closings = two->closing[i].close.number;
   }
-  return (two->plan.wants == 0 || two->link.plan_sent) && batch == NULL && two->link.done == two->docket.settled &&
-         two->link.closings == cv_two_closed(campaign);
+  *ret_all = (two->plan.wants == 0 || two->link.plan_sent) && batch == NULL && two->link.done == two->docket.settled &&
+             two->link.closings == cv_two_closed(campaign);
+  return CV_OK;
 }
 
 static void fill_over(struct cv_share_frame *frame, uint64_t campaign, enum cv_end reason) {
   frame->over[frame->overs++] = (struct cv_share_end){.campaign = campaign, .reason = reason};
 }
 
-/* One open campaign's messages. False if more of them remain. */
-static bool fill_campaign(const struct cv_broker *broker, struct cv_broker_campaign *campaign, struct cv_arena *arena,
-                          struct cv_share_frame *frame) {
+/* One open campaign's messages. *ret_all: no more of them remain. CV_ERR_NOMEM. */
+static enum cv_err fill_campaign(const struct cv_broker *broker, struct cv_broker_campaign *campaign,
+                                 struct cv_arena *arena, struct cv_share_frame *frame, bool *ret_all) {
   struct cv_broker_two *two = campaign->two;
   if (campaign->phase >= CV_PHASE_STOPPING) {
     if (!two->ended && !two->link.over_sent && frame->overs < NUMBERS_A_FRAME) {
       two->link.over_sent = true;
       fill_over(frame, campaign->id, campaign->end);
     }
-    return two->ended || two->link.over_sent;
+    *ret_all = two->ended || two->link.over_sent;
+    return CV_OK;
   }
   if (!two->link.open_sent && frame->opens < OPENS_A_FRAME) {
     fill_open(broker, campaign, frame);
   }
-  return two->link.open_sent && (!two->link.opened || fill_work(campaign, arena, frame));
+  *ret_all = two->link.open_sent;
+  return two->link.open_sent && two->link.opened ? fill_work(campaign, arena, frame, ret_all) : CV_OK;
 }
 
 /* Campaigns that have ended and whose end the co-broker has not confirmed, as many as fit into the frame. */
@@ -539,7 +566,8 @@ enum cv_err cv_broker_cobroker_fill(struct cv_broker *broker) {
    * skipped. */
   if (conn->greeted && !conn->held) {
     for (struct cv_broker_campaign *campaign = broker->open; campaign != NULL; campaign = campaign->next_open) {
-      bool all = campaign->two == NULL || fill_campaign(broker, campaign, &cobroker->arena, frame);
+      bool all = true;
+      CV_TRY(campaign->two == NULL ? CV_OK : fill_campaign(broker, campaign, &cobroker->arena, frame, &all));
       broker->said = broker->said || !all;
     }
     fill_ended(broker, frame);

@@ -13,6 +13,7 @@
 
 #include <string.h>
 
+#include "broker/cobroker.h"
 #include "broker/requester.h"
 #include "tests/fuzz/broker_disk.h"
 #include "tests/unit/broker/two.h"
@@ -146,6 +147,35 @@ static void test_a_new_key_ends_the_campaign(void **state) {
   assert_int_equal(end_of(&world), CV_END_FROZEN);
   assert_true(world.share->close_due && world.core->cobroker == NULL);
   assert_string_equal(world.share->goodbye, "the broker has a new key");
+  world_end(&world);
+}
+
+/* The plan has been prepared for the co-broker, and is being stored. */
+static void cancel_in_flight(struct world *world) {
+  const struct cv_share_frame *frame = &world->share->cobroker->frame;
+  if (frame->plans == 1) {
+    const struct cv_order_frame cancel = {.kind = CV_ORDER_CANCEL, .as.campaign = 1};
+    struct cv_want want[ARMS];
+    assert_int_equal(frame->plan[0].plan.wants, ARMS);
+    memcpy(want, frame->plan[0].plan.want, sizeof(want));
+    ask(world, &cancel);
+    assert_true(campaign_of(world)->phase == CV_PHASE_STOPPING && campaign_of(world)->two->plan.wants == 0);
+    assert_memory_equal(frame->plan[0].plan.want, want, sizeof(want));
+    world->on_commit = NULL;
+  }
+}
+
+/* What the co-broker is told is what was stored, and no memory that another campaign may have by now. */
+static void test_an_end_does_not_change_a_plan_on_its_way(void **state) {
+  struct world world;
+  world_make(&world);
+  submit(&world);
+  world.cobroker.is_mute = true;
+  world.on_commit = cancel_in_flight;
+  for (int i = 0; i < 10 && world.on_commit != NULL; i++) {
+    (void)turn(&world, false);
+  }
+  assert_null(world.on_commit);
   world_end(&world);
 }
 
@@ -623,6 +653,7 @@ int main(void) {
       cmocka_unit_test(test_without_the_cobroker_nothing_is_assigned),
       cmocka_unit_test(test_a_change_in_the_pause_is_told),
       cmocka_unit_test(test_a_new_key_ends_the_campaign),
+      cmocka_unit_test(test_an_end_does_not_change_a_plan_on_its_way),
       cmocka_unit_test(test_idle_counts_again_when_the_cobroker_is_back),
       cmocka_unit_test(test_a_token_counts_when_both_have_it),
       cmocka_unit_test(test_an_acknowledgement_finds_the_newer_connection),
