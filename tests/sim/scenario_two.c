@@ -42,6 +42,15 @@ static void draw_cobroker_faults(struct scenario *s) {
   s->weight[FAULT_ROLLBACK_COBROKER] = s->co_rollback == ROLLBACK_NONE ? 0 : 4;
 }
 
+/* A campaign that stalls is cancelled by its requester. */
+static void cancel_late(struct scenario *s) {
+  if (s->ending != ENDING_DEADLINE) {
+    s->ending = ENDING_CANCEL;
+    s->ending_ms = PATIENCE_MS;
+  }
+  s->campaigns = 1; /* only the first one is cancelled */
+}
+
 /* In one of three worlds without a rollback one of the brokers lies. A lie may end a campaign, or stall it until its
  * requester cancels it. */
 static void draw_lie(struct scenario *s) {
@@ -54,11 +63,7 @@ static void draw_lie(struct scenario *s) {
   s->lie_ms = 50 + cv_rng_below(&rng.rng, 800);
   s->lie_times = 1 + (uint32_t)cv_rng_below(&rng.rng, 3);
   s->lie_times *= s->lie == LIE_SILENCE || s->lie == LIE_SILENCE_CO ? 20 : 1;
-  if (s->ending != ENDING_DEADLINE) {
-    s->ending = ENDING_CANCEL;
-    s->ending_ms = PATIENCE_MS;
-  }
-  s->campaigns = 1; /* only the first one is cancelled */
+  cancel_late(s);
 }
 
 /* In one of six worlds with many workers the co-broker lets each of them give one token, and the broker more. */
@@ -84,6 +89,9 @@ void scenario_draw_two(struct scenario *s, bool calm) {
   if (!calm && !s->peaceful) {
     draw_cobroker_faults(s);
     draw_lie(s);
+    if (s->co_rollback == ROLLBACK_DATABASE && s->co_epsilon_micro < s->worker_epsilon_micro) {
+      cancel_late(s); /* a recovery charges every worker, which then has nothing left for another campaign */
+    }
   }
 }
 
