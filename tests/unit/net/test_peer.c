@@ -343,6 +343,7 @@ static void test_host_name(void **state) {
   assert_int_equal(world->client.failed, 0);
   assert_string_equal(cv_peer_address(world->client.peer), world->address);
   cv_dialer_stop(world->dialer);
+  wait_for(world, &world->client.closed, 1); /* its reason would take the place of the next one */
   (void)snprintf(world->address, sizeof(world->address), "no-such-host.invalid:1");
   dial(world, worker_tls(world));
   wait_for(world, &world->client.failed, 1);
