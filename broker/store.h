@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The broker's database. One batch is one transaction, followed by the anchor. Secrets (journal, chunks) are sealed
- * with a random key per campaign (vault.h); database id, campaign, kind, number and commit are bound to each sealed
- * value, so that none can be moved to another place.
- *
- * Tables: meta, campaign, plan, release (the noisy sums, not sealed: they leave the broker anyway), ended (records of
- * ended campaigns), journal, chunk, wrapped_key.
+ * with a random key per campaign (vault.h, store/sealed.h). The rows are in SQLite or in PostgreSQL
+ * (store/backend.h).
  */
 #ifndef CV_BROKER_STORE_H
 #define CV_BROKER_STORE_H
@@ -14,6 +11,7 @@
 #include "broker/both/anchor.h"
 #include "broker/both/vault.h"
 #include "broker/core.h"
+#include "broker/store/backend.h"
 #include "common/crypto/ring.h"
 #include "common/db/db.h"
 
@@ -26,8 +24,13 @@ struct cv_broker_store;
  */
 CV_MUST_USE enum cv_err cv_broker_store_open(const struct cv_store_files *files, const struct cv_ring *ring,
                                              struct cv_broker_store **ret, struct cv_why *why);
+/* Makes a store over an open backend at `mark`. Takes backend, vault and anchor; after an error they are the caller's.
+ * CV_ERR_NOMEM. */
+CV_MUST_USE enum cv_err cv_broker_store_over(const struct cv_backend *backend, const struct cv_anchor_mark *mark,
+                                             struct cv_vault *vault, struct cv_anchor *anchor,
+                                             struct cv_broker_store **ret, struct cv_why *why);
 void cv_broker_store_close(struct cv_broker_store *store);
-/* The open database, for a copy of it. */
+/* The open database, for a copy of it; NULL if it is not SQLite. */
 struct cv_db *cv_broker_store_database(const struct cv_broker_store *store);
 /* Its id, CV_DATABASE_ID_BYTES, for as long as it is open. */
 const uint8_t *cv_broker_store_id(const struct cv_broker_store *store);

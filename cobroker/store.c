@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "broker/both/meta.h"
+#include "broker/both/vault_table.h"
 #include "cobroker/restore.h"
 #include "common/db/proof.h"
 
@@ -118,7 +119,7 @@ static enum cv_err end(struct cv_cobroker_store *store, enum cv_err err, struct 
  * without codes and no anchor, and the next one adds the codes. */
 static enum cv_err write_new(struct cv_cobroker_store *store, struct cv_why *why) {
   CV_TRY(cv_meta_new("co-broker", &store->mark, why));
-  CV_TRY(cv_vault_open(store->vault, store->db, store->mark.database, 0, why));
+  CV_TRY(cv_vault_open(store->vault, cv_vault_table(store->db), store->mark.database, 0, why));
   CV_TRY(cv_db_begin(store->db, why));
   enum cv_err err = cv_meta_insert(store->db, &store->mark, why);
   err = err == CV_OK ? cv_vault_begin(store->vault, why) : err;
@@ -171,7 +172,7 @@ static enum cv_err open_readonly(struct cv_cobroker_store *store, const struct c
   if (!found) {
     return cv_fail(why, CV_ERR_DAMAGED, "%s is empty", files->database);
   }
-  CV_TRY(cv_vault_open(store->vault, store->db, store->mark.database, 0, why));
+  CV_TRY(cv_vault_open(store->vault, cv_vault_table(store->db), store->mark.database, 0, why));
   CV_TRY(prove(store, true, why));
   store->found = cv_meta_marks(&store->mark, found, &mark, anchored);
   return CV_OK;
@@ -187,7 +188,8 @@ static enum cv_err open_both(struct cv_cobroker_store *store, const struct cv_st
   /* First the order of commits, then the codes: an older copy gets the error that names both commits. */
   const struct cv_store_marks marks = cv_meta_marks(&store->mark, found, &mark, anchored);
   CV_TRY(files->repair ? CV_OK : cv_meta_check(&marks, found, files, why));
-  CV_TRY(found ? cv_vault_open(store->vault, store->db, store->mark.database, 0, why) : write_new(store, why));
+  CV_TRY(found ? cv_vault_open(store->vault, cv_vault_table(store->db), store->mark.database, 0, why)
+               : write_new(store, why));
   CV_TRY(prove(store, found && mark.has_codes, why));
   CV_TRY(cv_vault_keep(store->vault, why));
   if (files->repair) {

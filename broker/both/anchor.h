@@ -5,7 +5,8 @@
  *
  * One line of fixed length: "crowdveil-anchor 3 DATABASE COMMIT HASH CAMPAIGNS RELEASES TOKENS PROMISED\n", with
  * DATABASE and HASH in hex. The totals bound what an outdated database has forgotten. Version 2 instead of 3 marks a
- * database whose rows have no codes (broker/proof.h); version 3 prevents a later downgrade to such rows.
+ * database whose rows have no codes (broker/store/proof.h); version 3 prevents a later downgrade to such rows.
+ * Version 4, of a database that several brokers share, has the term and its id in hex at the end.
  */
 #ifndef CV_BROKER_BOTH_ANCHOR_H
 #define CV_BROKER_BOTH_ANCHOR_H

@@ -15,7 +15,7 @@ struct cv_totals {
   uint64_t promised_micro; /* upper bound of what all campaigns together have charged one worker */
 };
 
-enum { CV_DATABASE_ID_BYTES = 16 };
+enum { CV_DATABASE_ID_BYTES = 16, CV_TERM_ID_BYTES = 16 };
 
 struct cv_anchor_mark {
   uint8_t database[CV_DATABASE_ID_BYTES];
@@ -23,6 +23,10 @@ struct cv_anchor_mark {
   struct cv_digest hash; /* chained over all commits */
   struct cv_totals totals;
   bool has_codes; /* the database's rows have codes */
+  /* The term that made the commit, of a database that several brokers share (broker/store/lineage.h); 0: of one broker.
+   */
+  uint64_t term;
+  uint8_t term_id[CV_TERM_ID_BYTES];
 };
 
 /* What a store found when it was opened: the anchor and whether it existed; the database's own mark; whether both are

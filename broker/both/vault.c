@@ -4,18 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "broker/both/ids.h"
 #include "common/base/rng.h"
 #include "common/base/table.h"
-#include "common/db/db_hook.h"
-
-const char CV_VAULT_STEP[] =
-    "CREATE TABLE wrapped_key (campaign INTEGER NOT NULL, use INTEGER NOT NULL, master BLOB NOT NULL,"
-    "  wrapped BLOB NOT NULL, PRIMARY KEY (campaign, use));";
-const char CV_VAULT_STAND_IN[] =
-    "CREATE TEMP TABLE wrapped_key (campaign INTEGER, use INTEGER, master BLOB, wrapped BLOB)";
-
-enum { WRAPPED_BYTES = CV_KEY_BYTES + CV_SEAL_OVERHEAD };
 
 /* A campaign's sealing context, kept while the campaign runs. */
 struct seal_entry {
@@ -26,10 +16,12 @@ struct seal_entry {
 
 struct cv_vault {
   struct cv_ring ring;
-  struct cv_db *db;
+  struct cv_vault_rows rows;
   uint8_t database[CV_DATABASE_ID_BYTES];
   uint64_t recoveries;
   bool is_empty;
+  bool has_term;
+  uint8_t term[CV_TERM_ID_BYTES];
   struct seal_entry *seals;
 };
 
@@ -100,9 +92,9 @@ static enum cv_err wrapper_of(const struct cv_key *master, struct cv_seal **ret)
 }
 
 static enum cv_err wrap(const struct cv_vault *vault, struct place place, const struct cv_key *key,
-                        const struct cv_key_id *master, uint8_t to[WRAPPED_BYTES]) {
+                        const struct cv_key_id *master, uint8_t to[CV_VAULT_WRAPPED_BYTES]) {
   struct bound bound = bind_to(vault, place, master);
-  struct cv_buf out = {.data = to, .cap = WRAPPED_BYTES};
+  struct cv_buf out = {.data = to, .cap = CV_VAULT_WRAPPED_BYTES};
   struct cv_seal *seal = NULL;
   CV_TRY(wrapper_of(vault->ring.item[0].key, &seal));
   enum cv_err err = cv_seal_close(seal, bound.bytes, sizeof(bound.bytes), key->bytes, sizeof(key->bytes), &out);
@@ -117,13 +109,17 @@ static enum cv_err unwrap(const struct cv_vault *vault, struct place place, cons
   struct cv_buf out = {.data = bytes, .cap = sizeof(bytes)};
   struct cv_seal *seal = NULL;
   CV_TRY(wrapper_of(master, &seal));
-  enum cv_err err = cv_seal_open(seal, bound.bytes, sizeof(bound.bytes), wrapped, WRAPPED_BYTES, &out);
+  enum cv_err err = cv_seal_open(seal, bound.bytes, sizeof(bound.bytes), wrapped, CV_VAULT_WRAPPED_BYTES, &out);
   cv_seal_free(seal);
   if (err == CV_OK) {
     memcpy(ret->bytes, bytes, sizeof(ret->bytes));
   }
   explicit_bzero(bytes, sizeof(bytes));
   return err;
+}
+
+static const char *name_of(const struct cv_vault *vault) {
+  return vault->rows.ops->name(vault->rows.data);
 }
 
 static enum cv_err fail_own(enum cv_err err, struct cv_why *why) {
@@ -137,73 +133,59 @@ static enum cv_err fail_master(const struct cv_vault *vault, const struct cv_rin
                                struct cv_why *why) {
   return cv_fail(why, CV_ERR_DAMAGED,
                  "%s: its keys are wrapped by seal key %s; the file of seal_key has %s; expected that key in the file",
-                 cv_db_path(vault->db), cv_key_name(id).text, cv_ring_names(ring).text);
+                 name_of(vault), cv_key_name(id).text, cv_ring_names(ring).text);
 }
 
-/* Reads columns `master` and `wrapped` at `column` of a row. */
-static enum cv_err take_row(const struct cv_vault *vault, struct place place, sqlite3_stmt *stmt, int column,
-                            struct cv_key *ret, struct cv_why *why) {
-  struct cv_key_id id;
+/* Unwraps the key of a row. */
+static enum cv_err take_row(const struct cv_vault *vault, const struct cv_vault_row *row, struct cv_key *ret,
+                            struct cv_why *why) {
   enum cv_err err = CV_ERR_DAMAGED;
-  if (sqlite3_column_bytes(stmt, column) == (int)sizeof(id.bytes) &&
-      sqlite3_column_bytes(stmt, column + 1) == WRAPPED_BYTES) {
-    memcpy(id.bytes, sqlite3_column_blob(stmt, column), sizeof(id.bytes));
-    const struct cv_key *master = cv_ring_find(&vault->ring, &id);
+  if (row->is_whole) {
+    const struct cv_key *master = cv_ring_find(&vault->ring, &row->master);
     if (master == NULL) {
-      return fail_master(vault, &vault->ring, &id, why);
+      return fail_master(vault, &vault->ring, &row->master, why);
     }
-    err = unwrap(vault, place, &id, master, sqlite3_column_blob(stmt, column + 1), ret);
+    err = unwrap(vault, (struct place){row->campaign, row->use}, &row->master, master, row->wrapped, ret);
   }
   return err == CV_ERR_DAMAGED
              ? cv_fail(why, err, "%s: table wrapped_key, campaign %u, use %u: not as it was stored; expected a key",
-                       cv_db_path(vault->db), place.campaign, place.use)
+                       name_of(vault), row->campaign, row->use)
          : err == CV_OK ? err
                         : fail_own(err, why);
 }
 
 static enum cv_err put(struct cv_vault *vault, struct place place, const struct cv_key *key, struct cv_why *why) {
-  struct cv_key_id master = cv_vault_current(vault);
-  uint8_t wrapped[WRAPPED_BYTES];
-  sqlite3_stmt *stmt;
-  enum cv_err err = wrap(vault, place, key, &master, wrapped);
+  struct cv_vault_row row = {
+      .campaign = place.campaign, .use = place.use, .is_whole = true, .master = cv_vault_current(vault)};
+  enum cv_err err = wrap(vault, place, key, &row.master, row.wrapped);
   if (err != CV_OK) {
     return fail_own(err, why);
   }
-  CV_TRY(cv_db_prepare(vault->db,
-                       "INSERT INTO wrapped_key VALUES (?1, ?2, ?3, ?4)"
-                       " ON CONFLICT DO UPDATE SET master = excluded.master, wrapped = excluded.wrapped",
-                       &stmt, why));
-  (void)sqlite3_bind_int64(stmt, 1, place.campaign);
-  (void)sqlite3_bind_int64(stmt, 2, place.use);
-  (void)sqlite3_bind_blob(stmt, 3, master.bytes, sizeof(master.bytes), SQLITE_STATIC);
-  (void)sqlite3_bind_blob(stmt, 4, wrapped, sizeof(wrapped), SQLITE_STATIC);
-  CV_TRY(cv_db_run(vault->db, stmt, why));
+  CV_TRY(vault->rows.ops->put(vault->rows.data, &row, why));
   vault->is_empty = false;
   return CV_OK;
+}
+
+/* The master keys that wrap stored keys, compared with a ring. */
+struct masters {
+  const struct cv_vault *vault;
+  const struct cv_ring *ring;
+  bool is_empty;
+};
+
+static enum cv_err take_master(void *taker, const struct cv_key_id *id, struct cv_why *why) {
+  struct masters *masters = taker;
+  masters->is_empty = false;
+  return cv_ring_find(masters->ring, id) != NULL ? CV_OK : fail_master(masters->vault, masters->ring, id, why);
 }
 
 /* Each master key that wraps stored keys must be in the ring. */
 static enum cv_err check_masters(const struct cv_vault *vault, const struct cv_ring *ring, bool *ret_is_empty,
                                  struct cv_why *why) {
-  sqlite3_stmt *stmt;
-  int row;
-  *ret_is_empty = true;
-  CV_TRY(cv_db_prepare(vault->db, "SELECT DISTINCT master FROM wrapped_key", &stmt, why));
-  for (;;) {
-    struct cv_key_id id;
-    CV_TRY(cv_db_step(vault->db, stmt, &row, why));
-    if (row == 0) {
-      return CV_OK;
-    }
-    *ret_is_empty = false;
-    if (sqlite3_column_bytes(stmt, 0) == (int)sizeof(id.bytes)) { /* else the row's codes tell */
-      memcpy(id.bytes, sqlite3_column_blob(stmt, 0), sizeof(id.bytes));
-      if (cv_ring_find(ring, &id) == NULL) {
-        (void)sqlite3_reset(stmt);
-        return fail_master(vault, ring, &id, why);
-      }
-    }
-  }
+  struct masters masters = {.vault = vault, .ring = ring, .is_empty = true};
+  enum cv_err err = vault->rows.ops->masters(vault->rows.data, take_master, &masters, why);
+  *ret_is_empty = masters.is_empty;
+  return err;
 }
 
 /* ---- keys of earlier versions ---- */
@@ -241,16 +223,12 @@ static enum cv_err adopt_one(struct cv_vault *vault, struct place place, struct 
 static const struct place own_keys[] = {{0, CV_VAULT_SEAL}, {0, CV_VAULT_ROWS}, {0, CV_VAULT_TICKETS}};
 
 enum cv_err cv_vault_adopt(struct cv_vault *vault, struct cv_why *why) {
-  static const char sql[] =
-      "SELECT id FROM (SELECT id FROM campaign WHERE id NOT IN (SELECT campaign FROM ended)"
-      " UNION SELECT campaign FROM journal UNION SELECT campaign FROM chunk)"
-      " WHERE id > ? LIMIT 1";
   uint32_t id = 0;
   for (size_t i = 0; i < CV_COUNT(own_keys); i++) {
     CV_TRY(adopt_one(vault, own_keys[i], why));
   }
   for (;;) {
-    CV_TRY(cv_ids_next(vault->db, sql, id, &id, why));
+    CV_TRY(vault->rows.ops->secrets(vault->rows.data, id, &id, why));
     if (id == 0) {
       return CV_OK;
     }
@@ -260,9 +238,9 @@ enum cv_err cv_vault_adopt(struct cv_vault *vault, struct cv_why *why) {
 
 /* ---- changes ---- */
 
-enum cv_err cv_vault_open(struct cv_vault *vault, struct cv_db *db, const uint8_t database[CV_DATABASE_ID_BYTES],
-                          uint64_t recoveries, struct cv_why *why) {
-  vault->db = db;
+enum cv_err cv_vault_open(struct cv_vault *vault, struct cv_vault_rows rows,
+                          const uint8_t database[CV_DATABASE_ID_BYTES], uint64_t recoveries, struct cv_why *why) {
+  vault->rows = rows;
   vault->recoveries = recoveries;
   memcpy(vault->database, database, CV_DATABASE_ID_BYTES);
   return check_masters(vault, &vault->ring, &vault->is_empty, why);
@@ -296,43 +274,22 @@ static void forget_seal(struct cv_vault *vault, uint32_t campaign) {
 }
 
 enum cv_err cv_vault_drop(struct cv_vault *vault, uint32_t campaign, struct cv_why *why) {
-  sqlite3_stmt *stmt;
-  CV_TRY(cv_db_prepare(vault->db, "DELETE FROM wrapped_key WHERE campaign = ?", &stmt, why));
-  (void)sqlite3_bind_int64(stmt, 1, campaign);
   forget_seal(vault, campaign);
-  return cv_db_run(vault->db, stmt, why);
-}
-
-/* Takes one key that another master key wraps; *ret_found is false if there is none left. */
-static enum cv_err take_other(struct cv_vault *vault, const struct cv_key_id *current, struct place *ret,
-                              struct cv_key *ret_key, bool *ret_found, struct cv_why *why) {
-  sqlite3_stmt *stmt;
-  int row;
-  CV_TRY(cv_db_prepare(vault->db, "SELECT campaign, use, master, wrapped FROM wrapped_key WHERE master <> ? LIMIT 1",
-                       &stmt, why));
-  (void)sqlite3_bind_blob(stmt, 1, current->bytes, sizeof(current->bytes), SQLITE_STATIC);
-  CV_TRY(cv_db_step(vault->db, stmt, &row, why));
-  *ret_found = row != 0;
-  if (row == 0) {
-    return CV_OK;
-  }
-  *ret = (struct place){(uint32_t)sqlite3_column_int64(stmt, 0), (uint32_t)sqlite3_column_int64(stmt, 1)};
-  enum cv_err err = take_row(vault, *ret, stmt, 2, ret_key, why);
-  (void)sqlite3_reset(stmt);
-  return err;
+  return vault->rows.ops->drop(vault->rows.data, campaign, why);
 }
 
 enum cv_err cv_vault_rewrap(struct cv_vault *vault, struct cv_why *why) {
   struct cv_key_id current = cv_vault_current(vault);
   for (;;) {
-    struct place place;
+    struct cv_vault_row row;
     struct cv_key key;
     bool found;
-    CV_TRY(take_other(vault, &current, &place, &key, &found, why));
+    CV_TRY(vault->rows.ops->other(vault->rows.data, &current, &row, &found, why));
     if (!found) {
       return CV_OK;
     }
-    enum cv_err err = put(vault, place, &key, why);
+    CV_TRY(take_row(vault, &row, &key, why));
+    enum cv_err err = put(vault, (struct place){row.campaign, row.use}, &key, why);
     cv_key_wipe(&key);
     CV_TRY(err);
   }
@@ -358,31 +315,43 @@ void cv_vault_distrust(struct cv_vault *vault) {
 
 enum cv_err cv_vault_key(struct cv_vault *vault, uint32_t campaign, enum cv_vault_use use, struct cv_key *ret,
                          struct cv_why *why) {
-  const struct place place = {campaign, use};
-  sqlite3_stmt *stmt;
-  int row;
+  struct cv_vault_row row;
+  bool found;
   if (vault->is_empty) {
-    enum cv_err err = derive(vault, place, ret);
+    enum cv_err err = derive(vault, (struct place){campaign, use}, ret);
     return err == CV_OK ? err : fail_own(err, why);
   }
-  CV_TRY(
-      cv_db_prepare(vault->db, "SELECT master, wrapped FROM wrapped_key WHERE campaign = ? AND use = ?", &stmt, why));
-  (void)sqlite3_bind_int64(stmt, 1, campaign);
-  (void)sqlite3_bind_int64(stmt, 2, use);
-  CV_TRY(cv_db_step(vault->db, stmt, &row, why));
-  if (row == 0) {
-    return cv_fail(why, CV_ERR_NOT_FOUND, "%s: table wrapped_key: no key of campaign %u, use %u", cv_db_path(vault->db),
-                   campaign, (unsigned)use);
+  CV_TRY(vault->rows.ops->get(vault->rows.data, campaign, use, &row, &found, why));
+  return found ? take_row(vault, &row, ret, why)
+               : cv_fail(why, CV_ERR_NOT_FOUND, "%s: table wrapped_key: no key of campaign %u, use %u", name_of(vault),
+                         campaign, (unsigned)use);
+}
+
+void cv_vault_set_term(struct cv_vault *vault, const uint8_t id[CV_TERM_ID_BYTES]) {
+  if (!vault->has_term || memcmp(vault->term, id, CV_TERM_ID_BYTES) != 0) {
+    CV_TABLE_DRAIN(vault->seals, seal_entry_free);
+    memcpy(vault->term, id, CV_TERM_ID_BYTES);
+    vault->has_term = true;
   }
-  enum cv_err err = take_row(vault, place, stmt, 0, ret, why);
-  (void)sqlite3_reset(stmt);
-  return err;
+}
+
+/* Turns a campaign's key into that of the term: one derivation for each half of the term's id. */
+static enum cv_err to_term(const struct cv_vault *vault, struct cv_key *key) {
+  struct cv_reader id = cv_reader_over(vault->term, sizeof(vault->term));
+  for (size_t half = 0; vault->has_term && half < sizeof(vault->term) / sizeof(uint64_t); half++) {
+    struct cv_key before = *key;
+    enum cv_err err = cv_key_derive(&before, "crowdveil term", cv_read_u64(&id), key);
+    cv_key_wipe(&before);
+    CV_TRY(err);
+  }
+  return CV_OK;
 }
 
 static enum cv_err make_seal(struct cv_vault *vault, uint32_t campaign, struct cv_seal **ret, struct cv_why *why) {
   struct cv_key key;
   CV_TRY(cv_vault_key(vault, campaign, CV_VAULT_SEAL, &key, why));
-  enum cv_err err = cv_seal_new(&key, ret);
+  enum cv_err err = to_term(vault, &key);
+  err = err == CV_OK ? cv_seal_new(&key, ret) : err;
   cv_key_wipe(&key);
   return err == CV_OK ? err : fail_own(err, why);
 }
@@ -410,18 +379,7 @@ enum cv_err cv_vault_seal(struct cv_vault *vault, uint32_t campaign, struct cv_s
 
 enum cv_err cv_vault_count(struct cv_vault *vault, struct cv_vault_count *ret, struct cv_why *why) {
   struct cv_key_id current = cv_vault_current(vault);
-  sqlite3_stmt *stmt;
-  int row;
-  CV_TRY(cv_db_prepare(vault->db, "SELECT count(*), count(*) FILTER (WHERE master = ?) FROM wrapped_key", &stmt, why));
-  (void)sqlite3_bind_blob(stmt, 1, current.bytes, sizeof(current.bytes), SQLITE_STATIC);
-  CV_TRY(cv_db_step(vault->db, stmt, &row, why));
-  *ret = (struct cv_vault_count){.keys = 0};
-  if (row != 0) {
-    *ret = (struct cv_vault_count){.keys = (uint64_t)sqlite3_column_int64(stmt, 0),
-                                   .current = (uint64_t)sqlite3_column_int64(stmt, 1)};
-    (void)sqlite3_reset(stmt);
-  }
-  return CV_OK;
+  return vault->rows.ops->count(vault->rows.data, &current, ret, why);
 }
 
 /* ---- with a transaction ---- */
@@ -433,15 +391,14 @@ enum cv_err cv_vault_keep(struct cv_vault *vault, struct cv_why *why) {
   if (!is_empty && count.current == count.keys) {
     return CV_OK;
   }
-  CV_TRY(cv_db_begin(vault->db, why));
+  CV_TRY(vault->rows.ops->begin(vault->rows.data, why));
   enum cv_err err = is_empty ? cv_vault_adopt(vault, why) : cv_vault_rewrap(vault, why);
-  err = err == CV_OK ? cv_db_commit(vault->db, why) : err;
+  err = err == CV_OK ? vault->rows.ops->commit(vault->rows.data, why) : err;
   if (err != CV_OK) {
-    cv_db_rollback(vault->db);
+    vault->rows.ops->rollback(vault->rows.data);
     return err;
   }
-  /* The old wrapped keys are in the log and may be in pages that are not yet overwritten. */
-  return cv_db_exec(vault->db, "PRAGMA wal_checkpoint(TRUNCATE)", why);
+  return vault->rows.ops->scrub(vault->rows.data, why);
 }
 
 enum cv_err cv_vault_rekey(struct cv_vault *vault, const struct cv_ring *ring, struct cv_why *why) {

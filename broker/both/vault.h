@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The keys of the broker's database: random, and stored in the table `wrapped_key`, each wrapped (AES-256-GCM) by the
- * current master key of the ring. Campaign 0 stands for the whole database. Database, campaign, use and master key are
- * bound to each wrapped key, so that none fits in another place. A purged campaign's key is deleted, and what it sealed
- * is unreadable from then on.
+ * The keys of a broker's database: random, and stored in its table `wrapped_key` (vault_rows.h), each wrapped
+ * (AES-256-GCM) by the current master key of the ring. Campaign 0 stands for the whole database. Database, campaign,
+ * use and master key are bound to each wrapped key, so that none fits in another place. A purged campaign's key is
+ * deleted, and what it sealed is unreadable from then on.
  *
  * A database of version 0.2.0 or earlier has no keys: they were derived from its one master key. Until cv_vault_adopt()
  * stores them, the vault derives them, too.
@@ -17,9 +17,7 @@
 #include <stdint.h>
 
 #include "broker/both/anchor.h"
-#include "common/crypto/crypto.h"
-#include "common/crypto/ring.h"
-#include "common/db/db.h"
+#include "broker/both/vault_rows.h"
 
 /* Stored: numbers stay. */
 enum cv_vault_use {
@@ -28,10 +26,6 @@ enum cv_vault_use {
   CV_VAULT_TICKETS,  /* tickets; of campaign 0 */
 };
 
-extern const char CV_VAULT_STEP[]; /* the schema step that makes the table */
-/* Makes an empty temporary table for a database before that step that is open for reading only. */
-extern const char CV_VAULT_STAND_IN[];
-
 struct cv_vault;
 
 /* Copies the ring. CV_ERR_NOMEM. */
@@ -39,10 +33,11 @@ CV_MUST_USE enum cv_err cv_vault_new(const struct cv_ring *ring, struct cv_vault
 void cv_vault_free(struct cv_vault *vault);
 
 /*
- * Before any of the functions below: the database, borrowed, and its id. `recoveries` is only used to derive keys.
+ * Before any of the functions below: the rows, whose database is borrowed, and its id. `recoveries` is only used to
+ * derive keys.
  * CV_ERR_DAMAGED, with the names of the master keys, if the ring has none that wrapped the stored keys.
  */
-CV_MUST_USE enum cv_err cv_vault_open(struct cv_vault *vault, struct cv_db *db,
+CV_MUST_USE enum cv_err cv_vault_open(struct cv_vault *vault, struct cv_vault_rows rows,
                                       const uint8_t database[CV_DATABASE_ID_BYTES], uint64_t recoveries,
                                       struct cv_why *why);
 /* No key is stored: a new database, or one of an earlier version. */
@@ -82,14 +77,17 @@ void cv_vault_distrust(struct cv_vault *vault);
 /* Reads a key; the caller wipes it. CV_ERR_NOT_FOUND if there is none; CV_ERR_DAMAGED. */
 CV_MUST_USE enum cv_err cv_vault_key(struct cv_vault *vault, uint32_t campaign, enum cv_vault_use use,
                                      struct cv_key *ret, struct cv_why *why);
+/*
+ * From now on a campaign's sealing context belongs to this term (mark.h): its key is derived from the campaign's and
+ * the term's id, so that two machines that are copies of one another never seal under the same key and nonce. Contexts
+ * of the term before are forgotten. Without this call, contexts use the campaigns' own keys.
+ */
+void cv_vault_set_term(struct cv_vault *vault, const uint8_t id[CV_TERM_ID_BYTES]);
 /* A campaign's sealing context, made at first use and kept until its key is dropped. The same errors. */
 CV_MUST_USE enum cv_err cv_vault_seal(struct cv_vault *vault, uint32_t campaign, struct cv_seal **ret,
                                       struct cv_why *why);
 
 /* How many keys are stored, and how many of them the ring's current key wraps. */
-struct cv_vault_count {
-  uint64_t keys, current;
-};
 CV_MUST_USE enum cv_err cv_vault_count(struct cv_vault *vault, struct cv_vault_count *ret, struct cv_why *why);
 /* The current master key. */
 struct cv_key_id cv_vault_current(const struct cv_vault *vault);

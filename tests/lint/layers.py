@@ -32,6 +32,7 @@ LAYERS = (
     Layer("crypto", ("common/crypto/*",), False, BASE),
     Layer("turn", ("common/daemon/turn.[ch]", "common/daemon/watchdog.[ch]"), True, BASE),
     Layer("db", ("common/db/*",), False, BASE + ("sys",)),
+    Layer("pg", ("common/pg/*",), False, BASE + ("sys",)),
     Layer("identity", ("common/net/identity.[ch]", "common/net/frame.[ch]"), True, BASE),
     Layer("net", ("common/net/*",), False, BASE + ("sys", "identity")),
     Layer("channel", ("common/config/channel.[ch]",), False, BASE + ("sys", "config")),
@@ -67,10 +68,15 @@ LAYERS = (
           COMMON + ("identity", "both", "vault")),
     Layer("holding", ("broker/both/holding.[ch]",), True, BASE + ("door",)),
     Layer("vault", ("broker/both/*",), False, BASE + ("crypto", "db", "both")),
+    # the broker's database, in a file or on a server; only the program of the latter is linked with its client
+    Layer("lineage", ("broker/store/lineage.[ch]",), True, BASE + ("both",)),
+    Layer("backend", ("broker/store/backend.h", "broker/store/sealed.[ch]"), False, BASE + ("both", "vault", "broker")),
+    Layer("postgres", ("broker/store/postgres*.[ch]",), False,
+          BASE + ("sys", "crypto", "pg", "both", "vault", "lineage", "backend", "broker")),
     # the three daemons: cores, then shells; none includes another
     Layer("broker", ("broker/*",), False,
           COMMON + ("identity", "wire", "crowd", "rank", "order", "share", "chain", "mechanism", "both", "holding",
-                    "vault", "rotate", "recovering", "noise", "prio", "prio-verify")),
+                    "vault", "rotate", "recovering", "noise", "prio", "prio-verify", "backend")),
     Layer("cobroker", ("cobroker/*",), False,
           COMMON + ("identity", "wire", "share", "chain", "mechanism", "both", "holding", "vault", "rotate",
                     "recovering", "noise", "prio", "prio-verify")),
@@ -126,7 +132,8 @@ ROOMS_INSIDE = ("common", "proto", "broker", "cobroker", "thirdparty", "worker",
 BY_TRAITS = ("thirdparty/*", "worker/*")
 
 # System headers that pure code must not include.
-IMPURE_HEADERS = ("uv.h", "uv/", "openssl/", "sqlite3.h", "protobuf-c/", ".pb-c.h", "time.h", "sys/time.h",
+IMPURE_HEADERS = ("uv.h", "uv/", "openssl/", "sqlite3.h", "libpq-fe.h", "protobuf-c/", ".pb-c.h", "time.h",
+                  "sys/time.h",
                   "sys/socket.h", "sys/stat.h", "sys/mman.h", "netinet/", "arpa/", "netdb.h", "unistd.h", "fcntl.h",
                   "signal.h", "pthread.h", "threads.h", "microhttpd.h", "jansson.h", "yaml.h", "locale.h", "poll.h")
 # Formatting into a buffer is pure, so <stdio.h> and <stdlib.h> are allowed; these calls are not.

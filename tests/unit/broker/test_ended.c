@@ -8,8 +8,6 @@
 #include <cmocka.h>
 // clang-format on
 
-#include <sqlite3.h>
-
 #define WORLD_PLANS 2
 #define WORLD_TAU   12
 #include "broker/campaign.h"
@@ -153,17 +151,7 @@ static void pass(struct world *world, uint64_t ms) {
 }
 
 static uint64_t rows(const struct world *world, const char *sql) {
-  sqlite3 *db;
-  sqlite3_stmt *stmt;
-  char path[300];
-  (void)snprintf(path, sizeof(path), "file:%s?immutable=1", folder_file(&world->folder, "broker.db"));
-  assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL), SQLITE_OK);
-  assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK);
-  assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
-  uint64_t count = (uint64_t)sqlite3_column_int64(stmt, 0);
-  (void)sqlite3_finalize(stmt);
-  (void)sqlite3_close(db);
-  return count;
+  return stored_number(&world->folder, sql);
 }
 
 /* Every request that a requester can make about an ended campaign. */
@@ -431,5 +419,5 @@ int main(void) {
       cmocka_unit_test(test_damaged_rows_fail_only_requests_for_them),
       cmocka_unit_test(test_a_requester_has_one_in_memory),
   };
-  return cmocka_run_group_tests_name("ended", tests, NULL, NULL);
+  return STORED_RUN("ended", tests);
 }

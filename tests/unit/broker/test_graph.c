@@ -177,5 +177,5 @@ int main(void) {
       cmocka_unit_test(plans_that_cannot_be_are_refused),
       cmocka_unit_test(a_degree_that_no_assignment_holds_is_refused),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return STORED_RUN("graph", tests);
 }

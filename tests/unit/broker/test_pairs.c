@@ -156,5 +156,5 @@ int main(void) {
       cmocka_unit_test(no_opponent_is_a_bit_more_probable),
       cmocka_unit_test(places_have_independent_uniform_opponents),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return STORED_RUN("pairs", tests);
 }

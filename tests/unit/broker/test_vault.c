@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "broker/both/vault.h"
+#include "broker/both/vault_table.h"
 #include "tests/support/folder.h"
 
 static const uint8_t database_id[CV_DATABASE_ID_BYTES] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
@@ -29,7 +30,7 @@ static struct cv_vault *open_vault(struct fixture *fixture) {
   struct cv_vault *vault;
   struct cv_why why = {.text = ""};
   assert_int_equal(cv_vault_new(&fixture->ring, &vault), CV_OK);
-  if (cv_vault_open(vault, fixture->db, database_id, 0, &why) != CV_OK) {
+  if (cv_vault_open(vault, cv_vault_table(fixture->db), database_id, 0, &why) != CV_OK) {
     fail_msg("%s", why.text);
   }
   return vault;
@@ -154,7 +155,7 @@ static void test_a_wrapped_key_fits_its_database_only(void **state) {
   const uint8_t other[CV_DATABASE_ID_BYTES] = {1};
   struct cv_key key;
   begin(fixture);
-  assert_int_equal(cv_vault_open(fixture->vault, fixture->db, other, 0, NULL), CV_OK);
+  assert_int_equal(cv_vault_open(fixture->vault, cv_vault_table(fixture->db), other, 0, NULL), CV_OK);
   assert_int_equal(cv_vault_key(fixture->vault, 1, CV_VAULT_SEAL, &key, NULL), CV_ERR_DAMAGED);
 }
 
@@ -196,7 +197,7 @@ static void test_a_ring_without_the_key_is_refused_by_name(void **state) {
   assert_non_null(strstr(why.text, cv_ring_names(&other).text));
   (void)key_of(fixture, 1, CV_VAULT_SEAL); /* nothing has changed */
   assert_int_equal(cv_vault_new(&other, &vault), CV_OK);
-  assert_int_equal(cv_vault_open(vault, fixture->db, database_id, 0, &why), CV_ERR_DAMAGED);
+  assert_int_equal(cv_vault_open(vault, cv_vault_table(fixture->db), database_id, 0, &why), CV_ERR_DAMAGED);
   cv_vault_free(vault);
   cv_ring_fini(&other);
 }

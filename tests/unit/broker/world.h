@@ -16,8 +16,8 @@
 #include "broker/store.h"
 #include "common/base/grid.h"
 #include "proto/codec/chain.h"
-#include "tests/support/folder.h"
 #include "tests/support/mechanism.h"
+#include "tests/unit/broker/stored.h"
 
 /* With WORLD_GRAPH the arms are the path 0 - 1 - 2, and plans differ in the arms that they name and play. */
 #ifndef WORLD_GRAPH
@@ -143,6 +143,7 @@ struct world {
   struct folder folder;
   struct cv_mac *mac;
   struct cv_broker_store *store;
+  struct cv_remote *remote; /* with WORLD_POSTGRES: its session */
   struct cv_broker *core;
   struct cv_broker_batch batch;
   struct cv_broker_conn *crowd, *rank, *order, *share;
@@ -297,7 +298,7 @@ static inline void connect_all(struct world *world) {
 
 static inline void stop(struct world *world) {
   cv_broker_free(world->core);
-  cv_broker_store_close(world->store);
+  stored_close(world->remote, world->store);
 }
 
 /* The store's error when an allocation fails; whatever happened to it, the next one on the same files goes on. */
@@ -339,10 +340,8 @@ static inline struct cv_ring ring_of_test(void) {
 static inline bool load(struct world *world) {
   struct cv_ring ring = ring_of_test();
   struct cv_why why = {.text = ""};
-  const struct cv_store_files files = {.database = folder_file(&world->folder, "broker.db"),
-                                       .anchor = folder_file(&world->folder, "anchor")};
   starve_store(world);
-  enum cv_err opened = cv_broker_store_open(&files, &ring, &world->store, &why);
+  enum cv_err opened = stored_open(&world->folder, &ring, &world->remote, &world->store, &why);
   cv_ring_fini(&ring);
   if (!store_lives(world, opened, &why)) {
     return false;
@@ -397,6 +396,7 @@ static inline void world_make_starving(struct world *world, void (*core)(void), 
                           .starve_store = store,
                           .feed = off};
   folder_make(&world->folder);
+  stored_make();
   assert_int_equal(cv_mac_new(&key, &world->mac), CV_OK);
   start(world);
 }

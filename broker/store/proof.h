@@ -4,14 +4,14 @@
  * database's description of itself. Without the seal key, which unwraps the key of the codes (vault.h), no one can
  * change, add, remove or restore a row unnoticed; the anchor detects that the whole database was restored.
  */
-#ifndef CV_BROKER_PROOF_H
-#define CV_BROKER_PROOF_H
+#ifndef CV_BROKER_STORE_PROOF_H
+#define CV_BROKER_STORE_PROOF_H
 
 #include "common/crypto/crypto.h"
 #include "common/db/proof.h"
 
 /* The index of each part, for row_code(). */
-enum cv_broker_part {
+enum cv_sqlite_part {
   CV_PART_META,
   CV_PART_CAMPAIGN,
   CV_PART_PLAN,
@@ -22,15 +22,15 @@ enum cv_broker_part {
   CV_PART_CHUNK,
   CV_PART_ENDED,
   CV_PART_KEY,
-  CV_BROKER_PARTS
+  CV_SQLITE_PARTS
 };
 
 /* The schema step after which rows have codes. */
-extern const char CV_BROKER_PROOF_STEP[];
+extern const char CV_SQLITE_PROOF_STEP[];
 
 /* Calls cv_proof_begin() with codes under `key`; `adopts` and `is_new` are its own. The caller owns `*ret_mac`, also
  * after an error, and frees it after the database is closed. */
-CV_MUST_USE enum cv_err cv_broker_proof_begin(struct cv_db *db, const struct cv_key *key, bool adopts, bool is_new,
+CV_MUST_USE enum cv_err cv_sqlite_proof_begin(struct cv_db *db, const struct cv_key *key, bool adopts, bool is_new,
                                               struct cv_mac **ret_mac, enum cv_proof *ret, struct cv_why *why);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "broker/proof.h"
+#include "broker/store/proof.h"
 
-const char CV_BROKER_PROOF_STEP[] =
+const char CV_SQLITE_PROOF_STEP[] =
     "ALTER TABLE campaign ADD COLUMN code BLOB;"
     "ALTER TABLE plan ADD COLUMN code BLOB;"
     "ALTER TABLE release ADD COLUMN code BLOB;"
@@ -23,13 +23,13 @@ static const struct cv_proof_part parts[] = {
     [CV_PART_ENDED] = {.table = "ended", .group = "campaign", .code = "code"},
     [CV_PART_KEY] = {.table = "wrapped_key", .group = "campaign", .sealed = "wrapped"},
 };
-_Static_assert(CV_COUNT(parts) == CV_BROKER_PARTS, "a part each");
+_Static_assert(CV_COUNT(parts) == CV_SQLITE_PARTS, "a part each");
 
 static enum cv_err code(void *data, const void *bytes, size_t n, uint8_t ret[2 * CV_PROOF_CODE_BYTES]) {
   return cv_mac_tag(data, bytes, n, ret, (size_t)2 * CV_PROOF_CODE_BYTES);
 }
 
-enum cv_err cv_broker_proof_begin(struct cv_db *db, const struct cv_key *key, bool adopts, bool is_new,
+enum cv_err cv_sqlite_proof_begin(struct cv_db *db, const struct cv_key *key, bool adopts, bool is_new,
                                   struct cv_mac **ret_mac, enum cv_proof *ret, struct cv_why *why) {
   enum cv_err err = cv_mac_new(key, ret_mac);
   if (err != CV_OK) {

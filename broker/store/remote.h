@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A database on a server, which several brokers share. One of them is active, for a term; the others stand by. The
+ * broker's shell uses it through this table, so that a program without such a database does not link a client of it.
+ *
+ *   open -> step, step, ... -> the term is taken -> load -> commits and beats -> leave or close
+ *
+ * `step`, `load`, `beat`, the store's commits and `leave` may wait for the server for some seconds: they run on the
+ * storage thread, one at a time. Any error of a term ends it: nothing is looked up, and the process must end.
+ */
+#ifndef CV_BROKER_STORE_REMOTE_H
+#define CV_BROKER_STORE_REMOTE_H
+
+#include "broker/both/mark.h"
+#include "common/crypto/ring.h"
+
+struct cv_broker_store;
+struct cv_remote;
+
+enum { CV_REMOTE_HOSTS = 4, CV_REMOTE_FILES = 4 };
+
+struct cv_remote_config {
+  const char *store;  /* the URI */
+  const char *anchor; /* path */
+  const char *name;   /* of the broker, and where its clients find it: for `status` of other brokers */
+  const char *address;
+  const struct cv_ring *ring; /* master keys; copied */
+  bool replicated;            /* serve only while a synchronous replica has every commit */
+};
+
+/* What operators are told. */
+struct cv_remote_view {
+  bool is_active, is_connected;
+  bool has_anchor;
+  uint64_t term;     /* the present one; 0: there was none */
+  uint64_t since_ms; /* wall clock, when this broker became active or began to stand by */
+  uint64_t commit;   /* the database's last that was read or made */
+  uint64_t anchor_commit;
+  char holder[256];   /* who holds the term: name and address; "": nobody */
+  char replica[64];   /* "sync", "none", ... of the server, as far as the active broker has seen */
+  char disputed[200]; /* "": nobody disputes the history */
+  char why[480];      /* why this broker does not stand by: the last failure; "" if it does */
+};
+
+struct cv_remote_ops {
+  /* Checks the URI alone. CV_ERR_INVALID. */
+  enum cv_err (*check)(const char *store, struct cv_why *why);
+  /* Where it dials and which files it reads, for the sandbox. The strings live as long as `store`. */
+  void (*needs)(const struct cv_remote *remote, const char *dials[CV_REMOTE_HOSTS], const char *reads[CV_REMOTE_FILES]);
+  /* Opens the anchor; does not connect. */
+  enum cv_err (*open)(const struct cv_remote_config *config, struct cv_remote **ret, struct cv_why *why);
+  /* One attempt to get the term. *ret_taken: this broker is active from now on. After an error it may be called again,
+   * not before *ret_rest_ms. */
+  enum cv_err (*step)(struct cv_remote *remote, bool *ret_taken, unsigned *ret_rest_ms, struct cv_why *why);
+  /* The store of the active broker, to be closed before the remote is. */
+  enum cv_err (*store)(struct cv_remote *remote, struct cv_broker_store **ret, struct cv_why *why);
+  /* A fenced commit without content: this broker is alive, and finds out whether it still has the term. */
+  enum cv_err (*beat)(struct cv_remote *remote, struct cv_why *why);
+  /* Gives the term back, so that another broker can have it at once. */
+  void (*leave)(struct cv_remote *remote);
+  /* Not while another function runs. */
+  void (*view)(const struct cv_remote *remote, struct cv_remote_view *ret);
+  /* Makes or changes the tables as the owner of the database; prints what it did. */
+  enum cv_err (*migrate)(const char *owner, const char *store, struct cv_why *why);
+  void (*close)(struct cv_remote *remote);
+};
+
+#endif

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/pg/pg.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+
+enum {
+  STATEMENTS = 64, /* prepared in a session */
+  /* Types of PostgreSQL's catalogue. */
+  OID_BYTEA = 17,
+  OID_INT8 = 20,
+  OID_TEXT = 25,
+  OID_BYTEA_ARRAY = 1001,
+  OID_INT8_ARRAY = 1016,
+};
+
+/* One queued command: a statement, or that it is prepared. */
+struct command {
+  PGresult **keep;
+};
+
+struct cv_pg {
+  PGconn *conn;
+  char where[400];
+  unsigned timeout_ms;
+  const char *prepared[STATEMENTS];
+  unsigned prepared_count;
+  struct command *command;
+  size_t commands, cap;
+  bool warned;
+  struct cv_why warning;
+};
+
+const char *cv_pg_where(const struct cv_pg *pg) {
+  return pg->where;
+}
+
+/* ---- errors ---- */
+
+static enum cv_err error_of(const char *state) {
+  static const struct {
+    const char *prefix;
+    enum cv_err err;
+  } known[] = {
+      {"23502", CV_ERR_STATE},  {"23505", CV_ERR_EXISTS}, {"28", CV_ERR_DENIED},     {"42501", CV_ERR_DENIED},
+      {"25006", CV_ERR_DENIED}, {"53", CV_ERR_IO},        {"58", CV_ERR_IO},         {"57P", CV_ERR_CLOSED},
+      {"08", CV_ERR_CLOSED},    {"25P03", CV_ERR_CLOSED}, {"XX001", CV_ERR_DAMAGED},
+  };
+  for (size_t i = 0; state != NULL && i < CV_COUNT(known); i++) {
+    if (strncmp(state, known[i].prefix, strlen(known[i].prefix)) == 0) {
+      return known[i].err;
+    }
+  }
+  return state == NULL ? CV_ERR_CLOSED : CV_ERR_DB;
+}
+
+static enum cv_err fail_text(const struct cv_pg *pg, enum cv_err err, const char *text, struct cv_why *why) {
+  return cv_fail(why, err, "%.120s: %.*s", pg->where, (int)strcspn(text, "\n"), text);
+}
+
+static enum cv_err fail_conn(const struct cv_pg *pg, struct cv_why *why) {
+  /* libpq prefixes what concerns the connection with its address, which is in `where` already. */
+  const char *text = PQerrorMessage(pg->conn), *fatal = strstr(text, "FATAL:  ");
+  bool is_denied = strstr(text, "authentication failed") != NULL || strstr(text, "no password supplied") != NULL ||
+                   strstr(text, "read-only") != NULL;
+  return fail_text(pg, is_denied ? CV_ERR_DENIED : CV_ERR_CLOSED, fatal == NULL ? text : fatal + 8, why);
+}
+
+static enum cv_err fail_result(const struct cv_pg *pg, const PGresult *result, struct cv_why *why) {
+  const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+  const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+  return text == NULL ? fail_conn(pg, why) : fail_text(pg, error_of(state), text, why);
+}
+
+static void on_notice(void *data, const PGresult *result) {
+  struct cv_pg *pg = data;
+  const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+  if (severity != NULL && strcmp(severity, "WARNING") == 0 && !pg->warned) {
+    pg->warned = true;
+    (void)fail_result(pg, result, &pg->warning);
+  }
+}
+
+/* ---- connecting ---- */
+
+/* Waits for the socket; CV_ERR_CLOSED if the deadline has passed. */
+static enum cv_err await(const struct cv_pg *pg, bool writes, uint64_t until_ms, short *ret, struct cv_why *why) {
+  struct pollfd fd = {.fd = PQsocket(pg->conn), .events = (short)(POLLIN | (writes ? POLLOUT : 0))};
+  for (;;) {
+    uint64_t now_ms = cv_clock_mono_ms();
+    int n = now_ms >= until_ms ? 0 : poll(&fd, 1, (int)(until_ms - now_ms));
+    if (n > 0) {
+      *ret = fd.revents;
+      return CV_OK;
+    }
+    if (n == 0) {
+      return cv_fail(why, CV_ERR_CLOSED, "%.120s: no answer within %u ms", pg->where, pg->timeout_ms);
+    }
+  }
+}
+
+static enum cv_err connect_to(struct cv_pg *pg, const struct cv_pg_uri *uri, const char *name, struct cv_why *why) {
+  const struct {
+    const char *key, *value;
+  } given[] = {
+      {"host", uri->host},
+      {"port", uri->port[0] == '\0' ? "5432" : uri->port},
+      {"user", uri->user},
+      {"dbname", uri->database},
+      {"sslmode", uri->sslmode},
+      {"sslrootcert", uri->rootcert},
+      {"sslcert", uri->cert},
+      {"sslkey", uri->key},
+      {"passfile", uri->passfile},
+      {"gssencmode", "disable"},
+      {"application_name", name},
+      {"client_encoding", "UTF8"},
+      {"target_session_attrs", "read-write"},
+      {"keepalives_idle", "5"},
+      {"keepalives_interval", "1"},
+      {"keepalives_count", "3"},
+      {"tcp_user_timeout", "5000"},
+  };
+  const char *keys[CV_COUNT(given) + 1] = {NULL}, *values[CV_COUNT(given) + 1] = {NULL};
+  size_t n = 0;
+  for (size_t i = 0; i < CV_COUNT(given); i++) {
+    if (given[i].value[0] != '\0') {
+      keys[n] = given[i].key;
+      values[n++] = given[i].value;
+    }
+  }
+  pg->conn = PQconnectStartParams(keys, values, 0);
+  return pg->conn == NULL ? cv_fail(why, CV_ERR_NOMEM, "out of memory") : CV_OK;
+}
+
+static enum cv_err finish_connecting(struct cv_pg *pg, struct cv_why *why) {
+  uint64_t until_ms = cv_clock_mono_ms() + pg->timeout_ms;
+  PostgresPollingStatusType status = PGRES_POLLING_WRITING;
+  if (PQstatus(pg->conn) == CONNECTION_BAD) {
+    return fail_conn(pg, why);
+  }
+  while (status != PGRES_POLLING_OK) {
+    struct pollfd fd = {.fd = PQsocket(pg->conn), .events = status == PGRES_POLLING_READING ? POLLIN : POLLOUT};
+    uint64_t now_ms = cv_clock_mono_ms();
+    if (now_ms >= until_ms || poll(&fd, 1, (int)(until_ms - now_ms)) == 0) {
+      return cv_fail(why, CV_ERR_CLOSED, "%.120s: no connection within %u ms", pg->where, pg->timeout_ms);
+    }
+    status = PQconnectPoll(pg->conn);
+    if (status == PGRES_POLLING_FAILED) {
+      return fail_conn(pg, why);
+    }
+  }
+  return CV_OK;
+}
+
+enum cv_err cv_pg_open(const struct cv_pg_uri *uri, const char *name, unsigned timeout_ms, struct cv_pg **ret,
+                       struct cv_why *why) {
+  struct cv_pg *pg = calloc(1, sizeof(*pg));
+  if (pg == NULL) {
+    return cv_fail(why, CV_ERR_NOMEM, "out of memory");
+  }
+  pg->timeout_ms = timeout_ms;
+  (void)snprintf(pg->where, sizeof(pg->where), "PostgreSQL at %s%s/%s", uri->address[0],
+                 uri->addresses > 1 ? ", ..." : "", uri->database);
+  enum cv_err err = connect_to(pg, uri, name, why);
+  err = err == CV_OK ? finish_connecting(pg, why) : err;
+  if (err == CV_OK && (PQsetnonblocking(pg->conn, 1) != 0 || PQenterPipelineMode(pg->conn) != 1)) {
+    err = fail_conn(pg, why);
+  }
+  if (err != CV_OK) {
+    cv_pg_close(pg);
+    return err;
+  }
+  (void)snprintf(pg->where, sizeof(pg->where), "PostgreSQL at %.200s:%.10s/%s", PQhost(pg->conn), PQport(pg->conn),
+                 uri->database);
+  (void)PQsetNoticeReceiver(pg->conn, on_notice, pg);
+  *ret = pg;
+  return CV_OK;
+}
+
+void cv_pg_close(struct cv_pg *pg) {
+  if (pg == NULL) {
+    return;
+  }
+  PQfinish(pg->conn);
+  free(pg->command);
+  free(pg);
+}
+
+/* ---- parameters ---- */
+
+static void put_big(uint8_t *to, uint64_t value, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    to[i] = (uint8_t)(value >> (8 * (n - 1 - i)));
+  }
+}
+
+static void arg(struct cv_pg_args *args, unsigned type, const void *bytes, size_t n) {
+  CV_REQUIRE(args->n < CV_PG_ARGS);
+  args->type[args->n] = type;
+  /* libpq takes a null pointer for NULL. */
+  args->value[args->n] = n == 0 ? "" : bytes;
+  args->length[args->n++] = (int)n;
+}
+
+void cv_pg_arg_int(struct cv_pg_args *args, uint64_t value) {
+  CV_REQUIRE(args->n < CV_PG_ARGS);
+  uint8_t *whole = args->whole[args->n];
+  put_big(whole, value, sizeof(args->whole[0]));
+  arg(args, OID_INT8, whole, sizeof(args->whole[0]));
+}
+
+void cv_pg_arg_bytes(struct cv_pg_args *args, const void *bytes, size_t n) {
+  arg(args, OID_BYTEA, bytes, n);
+}
+
+void cv_pg_arg_text(struct cv_pg_args *args, const char *text) {
+  arg(args, OID_TEXT, text, strlen(text));
+}
+
+/* An array's head: dimensions, whether it has NULLs, type, length, lower bound; then each element with its length. */
+enum { ARRAY_HEAD = 20, LENGTH_AT = 12 };
+
+void cv_pg_array_fini(struct cv_pg_array *array) {
+  cv_buf_fini(&array->buf);
+}
+
+static void put_u32(struct cv_buf *buf, uint32_t value) {
+  uint8_t bytes[4];
+  put_big(bytes, value, sizeof(bytes));
+  cv_buf_put(buf, bytes, sizeof(bytes));
+}
+
+void cv_pg_array_begin(struct cv_pg_array *array, bool is_bytes) {
+  cv_buf_clear(&array->buf);
+  array->count = 0;
+  array->is_bytes = is_bytes;
+  const uint32_t head[] = {1, 0, is_bytes ? OID_BYTEA : OID_INT8, 0, 1};
+  for (size_t i = 0; i < CV_COUNT(head); i++) {
+    put_u32(&array->buf, head[i]);
+  }
+}
+
+void cv_pg_array_bytes(struct cv_pg_array *array, const void *bytes, size_t n) {
+  put_u32(&array->buf, (uint32_t)n);
+  cv_buf_put(&array->buf, bytes, n);
+  array->count++;
+}
+
+void cv_pg_array_int(struct cv_pg_array *array, uint64_t value) {
+  uint8_t bytes[8];
+  put_big(bytes, value, sizeof(bytes));
+  cv_pg_array_bytes(array, bytes, sizeof(bytes));
+}
+
+enum cv_err cv_pg_arg_array(struct cv_pg_args *args, struct cv_pg_array *array) {
+  if (!cv_buf_ok(&array->buf)) {
+    return CV_ERR_NOMEM;
+  }
+  put_big(array->buf.data + LENGTH_AT, array->count, 4);
+  arg(args, array->is_bytes ? OID_BYTEA_ARRAY : OID_INT8_ARRAY, array->buf.data, array->buf.len);
+  return CV_OK;
+}
+
+/* ---- statements ---- */
+
+static enum cv_err remember(struct cv_pg *pg, PGresult **keep, struct cv_why *why) {
+  if (pg->commands == pg->cap) {
+    size_t cap = pg->cap == 0 ? 32 : 2 * pg->cap;
+    struct command *more = reallocarray(pg->command, cap, sizeof(*more));
+    if (more == NULL) {
+      return cv_fail(why, CV_ERR_NOMEM, "out of memory");
+    }
+    pg->command = more;
+    pg->cap = cap;
+  }
+  pg->command[pg->commands++] = (struct command){.keep = keep};
+  if (keep != NULL) {
+    *keep = NULL;
+  }
+  return CV_OK;
+}
+
+/* The statement's name; the first time it is prepared. */
+static enum cv_err prepare(struct cv_pg *pg, const char *sql, const struct cv_pg_args *args, char name[16],
+                           struct cv_why *why) {
+  unsigned i = 0;
+  while (i < pg->prepared_count && pg->prepared[i] != sql) {
+    i++;
+  }
+  (void)snprintf(name, 16, "s%u", i);
+  if (i < pg->prepared_count) {
+    return CV_OK;
+  }
+  CV_REQUIRE(i < STATEMENTS);
+  CV_TRY(remember(pg, NULL, why));
+  if (PQsendPrepare(pg->conn, name, sql, args->n, args->type) != 1) {
+    return fail_conn(pg, why);
+  }
+  pg->prepared[pg->prepared_count++] = sql;
+  return CV_OK;
+}
+
+enum cv_err cv_pg_queue(struct cv_pg *pg, const char *sql, const struct cv_pg_args *args, PGresult **keep,
+                        struct cv_why *why) {
+  static const struct cv_pg_args none = {.n = 0};
+  static const int binary[CV_PG_ARGS] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+  char name[16];
+  args = args == NULL ? &none : args;
+  CV_TRY(prepare(pg, sql, args, name, why));
+  CV_TRY(remember(pg, keep, why));
+  return PQsendQueryPrepared(pg->conn, name, args->n, args->value, args->length, binary, 1) == 1 ? CV_OK
+                                                                                                 : fail_conn(pg, why);
+}
+
+/* Sends all that is queued; reads meanwhile, as the server stops reading when nobody reads its answers. */
+static enum cv_err flush(struct cv_pg *pg, uint64_t until_ms, struct cv_why *why) {
+  for (;;) {
+    short ready = 0;
+    int left = PQflush(pg->conn);
+    if (left <= 0) {
+      return left == 0 ? CV_OK : fail_conn(pg, why);
+    }
+    CV_TRY(await(pg, true, until_ms, &ready, why));
+    if ((ready & ~POLLOUT) != 0 && PQconsumeInput(pg->conn) != 1) {
+      return fail_conn(pg, why);
+    }
+  }
+}
+
+/* The next result; NULL ends a command. */
+static enum cv_err next_result(struct cv_pg *pg, uint64_t until_ms, PGresult **ret, struct cv_why *why) {
+  while (PQisBusy(pg->conn) == 1) {
+    short ready = 0;
+    CV_TRY(await(pg, false, until_ms, &ready, why));
+    if (PQconsumeInput(pg->conn) != 1) {
+      return fail_conn(pg, why);
+    }
+  }
+  *ret = PQgetResult(pg->conn);
+  return CV_OK;
+}
+
+/* Whether a result tells of an error; of those after the first it says only that they were skipped. */
+static enum cv_err judge(const struct cv_pg *pg, const PGresult *result, struct cv_why *why) {
+  switch (PQresultStatus(result)) {
+    case PGRES_COMMAND_OK:
+    case PGRES_TUPLES_OK:
+    case PGRES_PIPELINE_SYNC:
+    case PGRES_EMPTY_QUERY:
+      return CV_OK;
+    case PGRES_PIPELINE_ABORTED:
+      return cv_fail(why, CV_ERR_DB, "%.120s: a statement was skipped", pg->where);
+    default:
+      return fail_result(pg, result, why);
+  }
+}
+
+/* Takes all results of one command. */
+static enum cv_err take(struct cv_pg *pg, const struct command *command, uint64_t until_ms, enum cv_err *first,
+                        struct cv_why *why) {
+  for (bool is_sync = false; !is_sync;) {
+    PGresult *result = NULL;
+    CV_TRY(next_result(pg, until_ms, &result, why));
+    if (result == NULL) {
+      return PQstatus(pg->conn) == CONNECTION_OK ? CV_OK : fail_conn(pg, why);
+    }
+    is_sync = PQresultStatus(result) == PGRES_PIPELINE_SYNC; /* nothing follows it */
+    if (*first == CV_OK) {
+      *first = judge(pg, result, why);
+    }
+    if (command != NULL && command->keep != NULL && *first == CV_OK) {
+      PQclear(*command->keep);
+      *command->keep = result;
+    } else {
+      PQclear(result);
+    }
+  }
+  return CV_OK;
+}
+
+static enum cv_err collect(struct cv_pg *pg, enum cv_err *first, struct cv_why *why) {
+  uint64_t until_ms = cv_clock_mono_ms() + pg->timeout_ms;
+  if (PQpipelineSync(pg->conn) != 1) {
+    return fail_conn(pg, why);
+  }
+  CV_TRY(flush(pg, until_ms, why));
+  for (size_t i = 0; i < pg->commands; i++) {
+    CV_TRY(take(pg, &pg->command[i], until_ms, first, why));
+  }
+  return take(pg, NULL, until_ms, first, why);
+}
+
+enum cv_err cv_pg_wait(struct cv_pg *pg, struct cv_why *why) {
+  enum cv_err first = CV_OK;
+  pg->warned = false;
+  enum cv_err err = collect(pg, &first, why);
+  pg->commands = 0;
+  CV_TRY(err);
+  CV_TRY(first);
+  return pg->warned ? cv_fail(why, CV_ERR_STATE, "%s", pg->warning.text) : CV_OK;
+}
+
+enum cv_err cv_pg_run(struct cv_pg *pg, const char *sql, const struct cv_pg_args *args, PGresult **keep,
+                      struct cv_why *why) {
+  CV_TRY(cv_pg_queue(pg, sql, args, keep, why));
+  return cv_pg_wait(pg, why);
+}
+
+enum cv_err cv_pg_script(struct cv_pg *pg, const char *sql, struct cv_why *why) {
+  /* Several statements in one text are for the simple protocol, which the pipeline has not. */
+  if (PQexitPipelineMode(pg->conn) != 1 || PQsendQuery(pg->conn, sql) != 1) {
+    return fail_conn(pg, why);
+  }
+  enum cv_err first = CV_OK;
+  uint64_t until_ms = cv_clock_mono_ms() + pg->timeout_ms;
+  pg->warned = false;
+  CV_TRY(flush(pg, until_ms, why));
+  CV_TRY(take(pg, NULL, until_ms, &first, why));
+  if (PQenterPipelineMode(pg->conn) != 1) {
+    return fail_conn(pg, why);
+  }
+  CV_TRY(first);
+  return pg->warned ? cv_fail(why, CV_ERR_STATE, "%s", pg->warning.text) : CV_OK;
+}
+
+/* ---- results ---- */
+
+uint64_t cv_pg_int(const PGresult *result, int row, int column) {
+  const uint8_t *bytes = (const uint8_t *)PQgetvalue(result, row, column);
+  uint64_t value = 0;
+  for (int i = 0; i < PQgetlength(result, row, column); i++) {
+    value = value << 8 | bytes[i];
+  }
+  return value;
+}
+
+const uint8_t *cv_pg_bytes(const PGresult *result, int row, int column, size_t *ret_n) {
+  *ret_n = (size_t)PQgetlength(result, row, column);
+  return (const uint8_t *)PQgetvalue(result, row, column);
+}
+
+bool cv_pg_copy(const PGresult *result, int row, int column, void *to, size_t n) {
+  size_t length;
+  const uint8_t *bytes = cv_pg_bytes(result, row, column, &length);
+  if (length != n) {
+    return false;
+  }
+  memcpy(to, bytes, n);
+  return true;
+}
+
+bool cv_pg_is_null(const PGresult *result, int row, int column) {
+  return PQgetisnull(result, row, column) == 1;
+}
