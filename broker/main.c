@@ -6,6 +6,7 @@
 #include "broker/both/rotate.h"
 #include "broker/examine.h"
 #include "broker/sealing.h"
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/config/config.h"
 
@@ -37,7 +38,21 @@ static const struct cv_config_rule rules[] = {
      .offset = AT(cobroker_key),
      .fallback = "",
      .help = "fingerprint of the co-broker's key, 64 hexadecimal digits; required with cobroker"},
-    {.key = "state", .type = CV_CONFIG_PATH, .offset = AT(state), .required = true, .help = "folder of the database"},
+    {.key = "state",
+     .type = CV_CONFIG_PATH,
+     .offset = AT(state),
+     .help = "folder of the database; required unless the state is on a server (store)"},
+    {.key = "store",
+     .type = CV_CONFIG_TEXT,
+     .offset = AT(store),
+     .help = "postgresql://USER@HOST:PORT/DATABASE?sslmode=verify-full&sslrootcert=FILE in place of state: a database "
+             "that several brokers share, of which one is active; of crowdveil-broker-postgresql"},
+    {.key = "store_durability",
+     .type = CV_CONFIG_WORD,
+     .offset = AT(store_durability),
+     .choices = CV_BROKER_DURABILITIES,
+     .fallback = "replicated",
+     .help = "replicated: serve only while a synchronous replica of the server has every commit; one-server: without"},
     {.key = "anchor",
      .type = CV_CONFIG_PATH,
      .offset = AT(anchor),
@@ -189,6 +204,12 @@ static const struct cv_config_rule rules[] = {
      .fallback = "false",
      .is_option = true,
      .help = "check the state of the stopped broker, print one line per finding, and exit"},
+    {.key = "migrate",
+     .type = CV_CONFIG_TEXT,
+     .offset = AT(migrate),
+     .is_option = true,
+     .help =
+         "URI of the owner of the database in store: make its tables, or change those of an older version, and exit"},
     {.key = "recover",
      .type = CV_CONFIG_BOOL,
      .offset = AT(recover),
@@ -222,11 +243,13 @@ static const struct cv_config_rule rules[] = {
 
 static enum cv_err check(const void *settings, const char *word, struct cv_why *why) {
   struct cv_digest key;
+  struct cv_remote_needs needs;
+  CV_TRY(cv_broker_settings_store(settings, &needs, why));
   return cv_broker_settings_cobroker(settings, &key, why);
 }
 
 static const struct cv_config_table table = {
-    .program = "crowdveil-broker",
+    .program = CV_BROKER_PROGRAM,
     .about = "collects tokens from workers and releases only noisy sums to the third-party",
     .rules = rules,
     .count = CV_COUNT(rules),
@@ -247,9 +270,47 @@ static void warn(const struct cv_broker_settings *settings) {
   }
 }
 
+/* A new store's master key, unless there is a file: all brokers of the store have to have the same. */
+static enum cv_err make_key(const char *path, struct cv_why *why) {
+  struct cv_ring ring;
+  enum cv_err err = cv_ring_create(path, cv_clock_wall_ms() / 1000, &ring, why);
+  if (err == CV_ERR_EXISTS) {
+    return CV_OK;
+  }
+  CV_TRY(err);
+  (void)printf("%s: new key; copy it to the machine of each broker of this store\n", path);
+  cv_ring_fini(&ring);
+  return CV_OK;
+}
+
+static int migrate(const struct cv_broker_settings *settings) {
+  const struct cv_remote_ops *remote = CV_BROKER_REMOTE;
+  struct cv_why done, why = {.text = "--migrate: the state is in a file; expected the setting store"};
+  bool is_new = false;
+  if (settings->store == NULL || remote->migrate(settings->migrate, settings->store, &is_new, &done, &why) != CV_OK ||
+      (is_new && make_key(settings->seal_key, &why) != CV_OK)) {
+    cv_log(CV_LOG_ERROR, "%s", why.text);
+    return 1;
+  }
+  (void)printf("%s\n", done.text);
+  return 0;
+}
+
+/* What a stopped broker's options need is in files. */
+static int refuse_shared(const char *option) {
+  cv_log(CV_LOG_ERROR, "%s: the state is in PostgreSQL; expected a broker with state", option);
+  return 2;
+}
+
 /* Examines or recovers the state of a stopped broker, or looks after its master keys. */
 static int instead(const void *settings) {
   const struct cv_broker_settings *own = settings;
+  if (own->migrate != NULL) {
+    return migrate(own);
+  }
+  if (own->store != NULL && (own->recover || own->examine || own->seal != CV_ROTATE_RUN)) {
+    return refuse_shared(own->recover ? "--recover" : own->examine ? "--examine" : "--seal");
+  }
   return own->recover                 ? cv_broker_recover_state(own)
          : own->examine               ? cv_broker_examine(own)
          : own->seal != CV_ROTATE_RUN ? cv_broker_seal(own)

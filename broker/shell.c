@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "broker/both/rotate.h"
 #include "broker/gauges.h"
@@ -24,7 +25,8 @@ enum {
   PACE_MS = 1,       /* between two batches of many workers, unless BATCH_TOKENS wait */
   CROWD_TOKENS = 32, /* with fewer tokens in a batch, gathering more would only add delay */
   BATCH_TOKENS = 1024,
-  FETCH_REST = 4, /* pause after reading a campaign, as a multiple of the time that took */
+  SHARED_JOURNAL_BYTES = 32 << 20, /* folding rewrites rows, and a server keeps old ones until it has vacuumed */
+  FETCH_REST = 4,                  /* pause after reading a campaign, as a multiple of the time that took */
 };
 
 struct shell {
@@ -36,6 +38,11 @@ struct shell {
   struct cv_mac *mac;
   struct cv_digest cobroker; /* the co-broker's key; zeros: none */
   uint64_t fetch_from_ms;    /* no campaign is read before this time */
+  struct cv_standby standby; /* of a database that is shared */
+  struct cv_ring ring;       /* for it */
+  struct cv_broker_config config;
+  bool serves;               /* core and store are open; the loop's */
+  bool renewed;              /* the certificate, before that */
   struct cv_key_name master; /* wraps the stored keys */
   struct cv_ring next;       /* is to take over from it; empty: none */
   /* Its line in the audit log is in the batch that is being stored; is on disk. */
@@ -44,6 +51,10 @@ struct shell {
 
 static bool has_cobroker(const struct cv_broker_settings *settings) {
   return settings->cobroker != NULL && settings->cobroker[0] != '\0';
+}
+
+static bool is_shared(const struct shell *shell) {
+  return shell->settings->store != NULL;
 }
 
 /* ---- connections ---- */
@@ -90,7 +101,7 @@ static enum cv_err feed_share(void *party, void *conn, const void *frame, uint64
 static bool next_out(void *party, struct cv_lane_out *ret) {
   const struct shell *shell = party;
   struct cv_broker_out out;
-  if (!cv_broker_next_out(shell->core, &out)) {
+  if (!shell->serves || !cv_broker_next_out(shell->core, &out)) {
     return false;
   }
   *ret = (struct cv_lane_out){.lane = cv_broker_conn_shell(out.conn),
@@ -185,30 +196,31 @@ static void between(void *party) {
   struct shell *shell = party;
   if (shell->next_recorded) {
     take_over(shell);
-  } else {
+  } else if (shell->serves) {
     fetch(shell);
   }
 }
 
 static bool is_pending(void *party) {
   const struct shell *shell = party;
-  return cv_broker_is_pending(shell->core);
+  return shell->serves && cv_broker_is_pending(shell->core);
 }
 
 static size_t gathered(void *party) {
   const struct shell *shell = party;
-  return cv_broker_gathered(shell->core);
+  return shell->serves ? cv_broker_gathered(shell->core) : 0;
 }
 
 static bool has_rest(void *party) {
   const struct shell *shell = party;
-  return cv_broker_is_unserved(shell->core);
+  return shell->serves && cv_broker_is_unserved(shell->core);
 }
 
 static enum cv_err flush(void *party, uint64_t now_ms, uint64_t wall_ms, bool *ret_store) {
   struct shell *shell = party;
   shell->next_flushed = shell->next.n > 0;
-  return cv_broker_flush(shell->core, now_ms, wall_ms, &shell->batch, ret_store);
+  *ret_store = false;
+  return !shell->serves ? CV_OK : cv_broker_flush(shell->core, now_ms, wall_ms, &shell->batch, ret_store);
 }
 
 /* May run on the storage thread. The batch is its own until stored(): meanwhile the core gathers without flushing. */
@@ -220,31 +232,50 @@ static enum cv_err commit(void *party, struct cv_why *why) {
 static void stored(void *party) {
   struct shell *shell = party;
   shell->next_recorded = shell->next_recorded || shell->next_flushed;
-  cv_broker_stored(shell->core);
+  if (shell->serves) {
+    cv_broker_stored(shell->core);
+  }
+  if (is_shared(shell)) {
+    cv_standby_stored(&shell->standby, cv_clock_mono_ms());
+  }
 }
 
 /* ---- time ---- */
 
 static void tick(void *party, uint64_t now_ms, uint64_t wall_ms) {
-  const struct shell *shell = party;
-  cv_broker_tick(shell->core, now_ms, wall_ms);
+  struct shell *shell = party;
+  if (shell->serves) {
+    cv_broker_tick(shell->core, now_ms, wall_ms);
+  }
+  if (is_shared(shell)) {
+    cv_standby_tick(&shell->standby, now_ms);
+  }
 }
 
+/* Another broker goes on with what is shared: only what is gathered is stored. */
 static void drain(void *party) {
   const struct shell *shell = party;
-  cv_broker_drain(shell->core);
+  if (!is_shared(shell)) {
+    cv_broker_drain(shell->core);
+  }
 }
 
 static bool is_drained(const void *party) {
   const struct shell *shell = party;
-  return cv_broker_is_drained(shell->core);
+  return is_shared(shell) ? !shell->serves || !cv_broker_is_pending(shell->core) : cv_broker_is_drained(shell->core);
+}
+
+/* The term is given back before the connections are closed, so that the next broker has it when their peers call. */
+static void stop(void *party) {
+  struct shell *shell = party;
+  if (is_shared(shell) && shell->daemon != NULL && !cv_daemon_is_storing(shell->daemon)) {
+    cv_standby_leave(&shell->standby);
+  }
 }
 
 /* ---- certificates ---- */
 
-static void renewed(void *party, const struct cv_tls *own) {
-  const struct shell *shell = party;
-  const struct cv_digest *key = &cv_tls_identity(own)->key;
+static void take_key(const struct shell *shell, const struct cv_digest *key) {
   if (cv_broker_renew(shell->core, key)) {
     cv_log(CV_LOG_WARN,
            "our key is a new one, %s: open campaigns with two brokers have ended, and co-broker and workers refuse us "
@@ -253,11 +284,25 @@ static void renewed(void *party, const struct cv_tls *own) {
   }
 }
 
+static void renewed(void *party, const struct cv_tls *own) {
+  struct shell *shell = party;
+  if (shell->serves) {
+    take_key(shell, &cv_tls_identity(own)->key);
+  }
+  shell->renewed = !shell->serves;
+}
+
 /* ---- admin endpoint ---- */
 
 static enum cv_err health(void *party, struct cv_why *why) {
   const struct shell *shell = party;
   struct cv_broker_figures figures;
+  if (is_shared(shell)) {
+    CV_TRY(cv_standby_health(&shell->standby, why));
+  }
+  if (!shell->serves) {
+    return CV_OK;
+  }
   cv_broker_figures(shell->core, &figures);
   if (!figures.thirdparty) {
     return cv_fail(why, CV_ERR_STATE, "the third-party is not connected");
@@ -267,9 +312,19 @@ static enum cv_err health(void *party, struct cv_why *why) {
              : cv_fail(why, CV_ERR_STATE, "the co-broker is not connected");
 }
 
+static enum cv_err active(void *party, struct cv_why *why) {
+  const struct shell *shell = party;
+  CV_TRY(is_shared(shell) ? cv_standby_health(&shell->standby, why) : CV_OK);
+  return shell->serves ? CV_OK : cv_fail(why, CV_ERR_STATE, "role=standby");
+}
+
 static void status(void *party, char *text, size_t size) {
   const struct shell *shell = party;
   struct cv_broker_figures f;
+  if (!shell->serves) {
+    cv_standby_status(&shell->standby, text, size);
+    return;
+  }
   cv_broker_figures(shell->core, &f);
   (void)snprintf(text, size, "campaigns open: %u; connections of workers: %u, of requesters: %u; third-party %s%s",
                  f.opening + f.running + f.stopping, f.conns[CV_ROLE_WORKER] + f.conns[CV_ROLE_GATEWAY],
@@ -281,7 +336,12 @@ static void status(void *party, char *text, size_t size) {
 
 static void metrics(void *party, const struct cv_refusals *network, struct cv_buf *out) {
   const struct shell *shell = party;
-  cv_broker_gauges_put(shell->core, network, out);
+  if (is_shared(shell)) {
+    cv_standby_metrics(&shell->standby, out);
+  }
+  if (shell->serves) {
+    cv_broker_gauges_put(shell->core, network, out);
+  }
 }
 
 static void seal(void *party, struct cv_admin_line *ret) {
@@ -294,6 +354,9 @@ static enum cv_err rewrap(void *party, struct cv_admin_line *ret, struct cv_why 
   struct shell *shell = party;
   struct cv_ring ring;
   bool fits = false;
+  if (!shell->serves) {
+    return cv_fail(why, CV_ERR_STATE, "this broker stands by; expected the active one");
+  }
   CV_TRY(cv_ring_read(shell->settings->seal_key, &ring, why));
   for (size_t i = 0; i < ring.n; i++) {
     struct cv_key_id id = cv_key_id(ring.item[i].key);
@@ -364,24 +427,33 @@ struct cv_gate_limits cv_broker_settings_limits(const struct cv_broker_settings 
                                  .unsafe_mechanisms = settings->unsafe_mechanisms};
 }
 
-static enum cv_err open_core(struct shell *shell, struct cv_why *why) {
+/* The core's configuration, but for what the store has. */
+static void configure(struct shell *shell) {
   const struct cv_broker_settings *settings = shell->settings;
-  struct cv_broker_config config = {
+  shell->config = (struct cv_broker_config){
       .limits = cv_broker_settings_limits(settings),
-      .tagger = {.tag = tag, .data = shell->mac},
       .digest = cv_sha256,
       .noise = cv_daemon_rng(shell->daemon),
       .noise_seeded = settings->noise_seeded,
       .noise_seed = settings->noise_seed,
+      .journal_bytes = is_shared(shell) ? SHARED_JOURNAL_BYTES : 0,
       .note = cv_daemon_note,
       .note_data = shell->daemon,
       .audit = cv_daemon_audit,
       .audit_data = shell->daemon,
   };
-  (void)snprintf(config.name, sizeof(config.name), "%s", cv_daemon_identity(shell->daemon)->name);
-  config.duo = (struct cv_duo){.broker = cv_daemon_identity(shell->daemon)->key, .cobroker = shell->cobroker};
-  memcpy(config.database, cv_broker_store_id(shell->store), sizeof(config.database));
-  return cv_broker_new(&config, &shell->core);
+  (void)snprintf(shell->config.name, sizeof(shell->config.name), "%s", cv_daemon_identity(shell->daemon)->name);
+  shell->config.duo = (struct cv_duo){.broker = cv_daemon_identity(shell->daemon)->key, .cobroker = shell->cobroker};
+}
+
+/* Makes the core and loads it from the open store. */
+static enum cv_err open_core(struct shell *shell, struct cv_why *why) {
+  struct cv_broker_config *config = &shell->config;
+  CV_TRY(open_tickets(shell, why));
+  config->tagger = (struct cv_tagger){.tag = tag, .data = shell->mac};
+  memcpy(config->database, cv_broker_store_id(shell->store), sizeof(config->database));
+  CV_TRY(cv_broker_new(config, &shell->core));
+  return cv_broker_store_load(shell->store, shell->core, cv_clock_mono_ms(), cv_clock_wall_ms(), why);
 }
 
 /* Whether a file, which need not exist, is in a folder or below it, after resolving symbolic links. */
@@ -416,14 +488,82 @@ static enum cv_err open_store(struct shell *shell, const char *database, struct 
   struct cv_key_id master = cv_key_id(ring.item[0].key);
   shell->master = cv_key_name(&master);
   cv_ring_fini(&ring);
-  return err == CV_OK ? open_tickets(shell, why) : err;
+  return err;
 }
+
+/* ---- a shared store ---- */
+
+static enum cv_err load_shared(void *party, struct cv_broker_store *store, struct cv_why *why) {
+  struct shell *shell = party;
+  shell->store = store;
+  return open_core(shell, why);
+}
+
+static void unload_shared(void *party) {
+  struct shell *shell = party;
+  cv_broker_free(shell->core);
+  cv_broker_store_close(shell->store);
+  cv_mac_free(shell->mac);
+  shell->core = NULL;
+  shell->store = NULL;
+  shell->mac = NULL;
+}
+
+static void begin_serving(void *party) {
+  struct shell *shell = party;
+  shell->serves = true;
+  if (shell->renewed) {
+    take_key(shell, &cv_daemon_identity(shell->daemon)->key);
+  }
+  cv_daemon_serve(shell->daemon);
+}
+
+/* Where the clients of this broker find it, for the status of others: a listener on all addresses is at this host. */
+static void tell_address(const struct cv_broker_settings *settings, char *to, size_t size) {
+  struct cv_address address;
+  char host[256] = "";
+  if (cv_address_parse(settings->listen, &address, NULL) != CV_OK ||
+      (strcmp(address.host, "0.0.0.0") != 0 && strcmp(address.host, "::") != 0) ||
+      gethostname(host, sizeof(host) - 1) != 0) {
+    (void)snprintf(to, size, "%s", settings->listen);
+    return;
+  }
+  (void)snprintf(to, size, "%s:%s", host, address.port);
+}
+
+static enum cv_err open_shared(struct shell *shell, struct cv_why *why) {
+  const struct cv_broker_settings *settings = shell->settings;
+  char address[300];
+  CV_TRY(cv_ring_read(settings->seal_key, &shell->ring, why));
+  struct cv_key_id master = cv_key_id(shell->ring.item[0].key);
+  shell->master = cv_key_name(&master);
+  tell_address(settings, address, sizeof(address));
+  shell->standby = (struct cv_standby){.ops = CV_BROKER_REMOTE,
+                                       .config = {.store = settings->store,
+                                                  .anchor = settings->anchor,
+                                                  .name = shell->config.name,
+                                                  .address = address,
+                                                  .ring = &shell->ring,
+                                                  .replicated = settings->store_durability == CV_BROKER_REPLICATED},
+                                       .daemon = shell->daemon,
+                                       .load = load_shared,
+                                       .unload = unload_shared,
+                                       .active = begin_serving,
+                                       .party = shell};
+  return cv_standby_open(&shell->standby, why);
+}
+
+/* ---- start and end of the party ---- */
 
 static enum cv_err open_all(void *party, struct cv_daemon *daemon, struct cv_why *why) {
   struct shell *shell = party;
   const struct cv_broker_settings *settings = shell->settings;
   char database[4096];
   shell->daemon = daemon;
+  configure(shell);
+  if (is_shared(shell)) {
+    return open_shared(shell, why);
+  }
   if (snprintf(database, sizeof(database), "%s/broker.db", settings->state) >= (int)sizeof(database)) {
     return cv_fail(why, CV_ERR_INVALID, "state: path too long; expected at most 4085 bytes");
   }
@@ -435,13 +575,16 @@ static enum cv_err open_all(void *party, struct cv_daemon *daemon, struct cv_why
   /* The store first: it has the key of tickets, which the core needs. */
   CV_TRY(open_store(shell, database, why));
   CV_TRY(open_core(shell, why));
-  return cv_broker_store_load(shell->store, shell->core, cv_clock_mono_ms(), cv_clock_wall_ms(), why);
+  shell->serves = true;
+  return CV_OK;
 }
 
 static void close_all(void *party) {
   struct shell *shell = party;
   cv_broker_free(shell->core);
   cv_broker_store_close(shell->store);
+  cv_standby_close(&shell->standby);
+  cv_ring_fini(&shell->ring);
   cv_ring_fini(&shell->next);
   cv_mac_free(shell->mac);
   cv_broker_batch_fini(&shell->batch);
@@ -449,6 +592,9 @@ static void close_all(void *party) {
 
 static enum cv_err database(void *party, struct cv_db **ret, struct cv_why *why) {
   struct shell *shell = party;
+  if (is_shared(shell)) {
+    return cv_fail(why, CV_ERR_STATE, "the state is in PostgreSQL; expected a base backup of the server");
+  }
   *ret = cv_broker_store_database(shell->store);
   return CV_OK;
 }
@@ -456,13 +602,14 @@ static enum cv_err database(void *party, struct cv_db **ret, struct cv_why *why)
 /* The requester's `up --page` asks on the admin socket; the broker has no page of its own. */
 static enum cv_page_found boundary(void *party, uint64_t id, uint64_t arm, struct cv_buf *out) {
   const struct shell *shell = party;
-  return cv_broker_showing(shell->core, id, arm, out);
+  return shell->serves ? cv_broker_showing(shell->core, id, arm, out) : CV_PAGE_ABSENT;
 }
 
 static const struct cv_page_ops page_ops = {.boundary = boundary};
 
 static const struct cv_daemon_ops ops = {
     .open = open_all,
+    .stop = stop,
     .close = close_all,
     .lane = {.kind = kinds,
              .kinds = CV_COUNT(kinds),
@@ -485,6 +632,7 @@ static const struct cv_daemon_ops ops = {
     .status = status,
     .database = database,
     .health = health,
+    .active = active,
     .metrics = metrics,
     .seal = seal,
     .rewrap = rewrap,
@@ -511,15 +659,45 @@ enum cv_err cv_broker_settings_cobroker(const struct cv_broker_settings *setting
                        key != NULL ? key : "");
 }
 
+const char *const CV_BROKER_DURABILITIES[] = {
+    [CV_BROKER_REPLICATED] = "replicated", [CV_BROKER_ONE_SERVER] = "one-server", NULL};
+
+enum cv_err cv_broker_settings_store(const struct cv_broker_settings *settings, struct cv_remote_needs *ret,
+                                     struct cv_why *why) {
+  struct cv_why reason;
+  bool is_file = settings->state != NULL;
+  if (is_file == (settings->store != NULL)) {
+    return cv_fail(why, CV_ERR_INVALID, "%s; expected one of them",
+                   is_file ? "state and store" : "no state and no store");
+  }
+  if (is_file) {
+    return CV_OK;
+  }
+  const struct cv_remote_ops *remote = CV_BROKER_REMOTE;
+  if (remote == NULL) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "store: this program keeps its state in a file; expected the program "
+                   "crowdveil-broker-postgresql");
+  }
+  if (has_cobroker(settings)) {
+    return cv_fail(why, CV_ERR_INVALID, "cobroker with store; expected state: campaigns with two brokers need a file");
+  }
+  return remote->check(settings->store, ret, &reason) == CV_OK
+             ? CV_OK
+             : cv_fail(why, CV_ERR_INVALID, "store: %.400s", reason.text);
+}
+
 int cv_broker_run(const struct cv_broker_settings *settings) {
   struct shell shell = {.settings = settings};
+  struct cv_remote_needs needs = {.dials = 0};
   struct cv_why why;
-  if (cv_broker_settings_cobroker(settings, &shell.cobroker, &why) != CV_OK) {
+  if (cv_broker_settings_cobroker(settings, &shell.cobroker, &why) != CV_OK ||
+      cv_broker_settings_store(settings, &needs, &why) != CV_OK) {
     cv_log(CV_LOG_ERROR, "%s", why.text);
     return 2;
   }
   struct cv_daemon_config config = {
-      .program = "crowdveil-broker",
+      .program = CV_BROKER_PROGRAM,
       .ops = &ops,
       .party = &shell,
       .settings = &settings->daemon,
@@ -545,6 +723,11 @@ int cv_broker_run(const struct cv_broker_settings *settings) {
       .drain_ms = settings->lease_ms,
       .not_lost = "nothing that was acknowledged is lost",
   };
+  config.stands_by = config.moves = config.only_thread = is_shared(&shell);
+  for (size_t i = 0; i < CV_DAEMON_SERVERS; i++) {
+    config.dials[i] = i < needs.dials ? needs.dial[i] : NULL;
+    config.reads[i] = i < needs.reads ? needs.read[i] : NULL;
+  }
   config.limits.connections = (unsigned)settings->connections;
   config.limits.handshakes = (unsigned)settings->handshakes;
   config.limits.hellos = (unsigned)settings->hellos;

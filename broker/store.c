@@ -19,6 +19,7 @@ struct cv_broker_store {
   struct cv_anchor_mark mark;
   struct cv_store_marks found;
   struct cv_vault *vault;
+  bool is_owner; /* of vault and anchor */
   struct cv_sealed sealed;
 };
 
@@ -69,6 +70,7 @@ enum cv_err cv_broker_store_open(const struct cv_store_files *files, const struc
     cv_backend_close(&opened.backend);
     return err;
   }
+  store->is_owner = true;
   store->db = opened.db;
   store->found = opened.found;
   *ret = store;
@@ -88,9 +90,11 @@ void cv_broker_store_close(struct cv_broker_store *store) {
     return;
   }
   /* Secrets are wiped before their memory is freed. */
-  cv_vault_free(store->vault);
+  if (store->is_owner) {
+    cv_vault_free(store->vault);
+    cv_anchor_close(store->anchor);
+  }
   cv_sealed_fini(&store->sealed);
-  cv_anchor_close(store->anchor);
   cv_backend_close(&store->backend);
   free(store);
 }

@@ -24,8 +24,8 @@ struct cv_broker_store;
  */
 CV_MUST_USE enum cv_err cv_broker_store_open(const struct cv_store_files *files, const struct cv_ring *ring,
                                              struct cv_broker_store **ret, struct cv_why *why);
-/* Makes a store over an open backend at `mark`. Takes backend, vault and anchor; after an error they are the caller's.
- * CV_ERR_NOMEM. */
+/* Makes a store over an open backend at `mark`, which it takes; vault and anchor are borrowed. CV_ERR_NOMEM: nothing is
+ * taken. */
 CV_MUST_USE enum cv_err cv_broker_store_over(const struct cv_backend *backend, const struct cv_anchor_mark *mark,
                                              struct cv_vault *vault, struct cv_anchor *anchor,
                                              struct cv_broker_store **ret, struct cv_why *why);

@@ -17,6 +17,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
+
+from support import postgres  # noqa: E402
+
 BUILD = ROOT / "build"
 PYTHON = "/usr/bin/python3"
 CORES = len(os.sched_getaffinity(0))
@@ -201,9 +204,10 @@ def meson_test(tally, name, folder, timeout_factor=4, extra_env=None, wrapper=No
     logs = folder / "meson-logs"
     for old in logs.glob("testlog*"):
         old.unlink()
-    done = run(["meson", "test", "-C", folder, "--no-rebuild", "--no-stdsplit", "--num-processes", CORES + 1,
-                "--timeout-multiplier", timeout_factor, *(("--wrapper", wrapper) if wrapper else ()), *names],
-               env=dict(os.environ, **(extra_env or {})))
+    with postgres.serving(in_memory=True) as server:
+        done = run(["meson", "test", "-C", folder, "--no-rebuild", "--no-stdsplit", "--num-processes", CORES + 1,
+                    "--timeout-multiplier", timeout_factor, *(("--wrapper", wrapper) if wrapper else ()), *names],
+                   env=dict(os.environ, **(extra_env or {}), **server))
     written = list(logs.glob("testlog*.json"))  # the wrapper's name is in the file's
     if not written:
         tally.fail(name, tail(done.stdout))

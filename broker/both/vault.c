@@ -176,7 +176,8 @@ struct masters {
 static enum cv_err take_master(void *taker, const struct cv_key_id *id, struct cv_why *why) {
   struct masters *masters = taker;
   masters->is_empty = false;
-  return cv_ring_find(masters->ring, id) != NULL ? CV_OK : fail_master(masters->vault, masters->ring, id, why);
+  return id == NULL || cv_ring_find(masters->ring, id) != NULL ? CV_OK
+                                                               : fail_master(masters->vault, masters->ring, id, why);
 }
 
 /* Each master key that wraps stored keys must be in the ring. */

@@ -37,7 +37,7 @@ struct cv_vault_rows_ops {
   /* Any row that another master key wraps. */
   enum cv_err (*other)(void *data, const struct cv_key_id *master, struct cv_vault_row *ret, bool *ret_found,
                        struct cv_why *why);
-  /* Calls `take` for each master key that wraps a row, until one call fails. */
+  /* Calls `take` for each master key that wraps a row, until one call fails; with NULL for a damaged row. */
   enum cv_err (*masters)(void *data, enum cv_err (*take)(void *taker, const struct cv_key_id *id, struct cv_why *why),
                          void *taker, struct cv_why *why);
   enum cv_err (*count)(void *data, const struct cv_key_id *master, struct cv_vault_count *ret, struct cv_why *why);

@@ -78,19 +78,19 @@ static enum cv_err masters(void *db, enum cv_err (*take_id)(void *, const struct
   int row;
   CV_TRY(cv_db_prepare(db, "SELECT DISTINCT master FROM wrapped_key", &stmt, why));
   for (;;) {
-    /* An id of another length belongs to a damaged row, of which the row's code tells. */
-    struct cv_key_id id = {{0}};
+    struct cv_key_id id;
     CV_TRY(cv_db_step(db, stmt, &row, why));
     if (row == 0) {
       return CV_OK;
     }
-    if (sqlite3_column_bytes(stmt, 0) == (int)sizeof(id.bytes)) {
+    bool is_whole = sqlite3_column_bytes(stmt, 0) == (int)sizeof(id.bytes); /* else the row's code tells */
+    if (is_whole) {
       memcpy(id.bytes, sqlite3_column_blob(stmt, 0), sizeof(id.bytes));
-      enum cv_err err = take_id(taker, &id, why);
-      if (err != CV_OK) {
-        (void)sqlite3_reset(stmt);
-        return err;
-      }
+    }
+    enum cv_err err = take_id(taker, is_whole ? &id : NULL, why);
+    if (err != CV_OK) {
+      (void)sqlite3_reset(stmt);
+      return err;
     }
   }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The terms of a database that several brokers share. In a term one broker commits; the table of terms is the history of
- * who did, and with it an anchor is judged. Pure.
+ * The terms of a database that several brokers share. In a term one broker commits; the table of terms is the history
+ * of who did, and with it an anchor is judged. Pure.
  */
 #ifndef CV_BROKER_STORE_LINEAGE_H
 #define CV_BROKER_STORE_LINEAGE_H
@@ -36,7 +36,7 @@ enum cv_lineage_verdict {
   CV_LINEAGE_BEHIND,  /* the history ends before the anchor's commit, or its term did */
 };
 
-/* Judges an anchor by the terms and the database's own mark. A larger number proves nothing: a fork may have it, too. */
+/* Judges an anchor by the terms and the database's own mark. A larger number proves nothing: a fork may have it. */
 enum cv_lineage_verdict cv_lineage_judge(const struct cv_lineage *lineage, const struct cv_anchor_mark *mark,
                                          const struct cv_anchor_mark *anchor);
 /* What is wrong, for people; "" if nothing. */

@@ -27,23 +27,24 @@ static bool is_zero(const struct cv_anchor_mark *mark) {
 
 /* ---- settings ---- */
 
-static enum cv_err check_uri(const char *store, struct cv_why *why) {
+static enum cv_err check_uri(const char *store, struct cv_remote_needs *ret, struct cv_why *why) {
   struct cv_pg_uri uri;
-  return cv_pg_uri_parse(store, &uri, why);
-}
-
-static void needs(const struct cv_remote *remote, const char *dials[CV_REMOTE_HOSTS],
-                  const char *reads[CV_REMOTE_FILES]) {
-  for (size_t i = 0; i < remote->uri.addresses; i++) {
-    dials[i] = remote->uri.address[i];
+  const char *files[CV_PG_URI_FILES];
+  CV_TRY(cv_pg_uri_parse(store, &uri, why));
+  *ret = (struct cv_remote_needs){.dials = uri.addresses, .reads = cv_pg_uri_files(&uri, files)};
+  for (size_t i = 0; i < ret->dials; i++) {
+    (void)snprintf(ret->dial[i], sizeof(ret->dial[i]), "%s", uri.address[i]);
   }
-  (void)cv_pg_uri_files(&remote->uri, reads);
+  for (size_t i = 0; i < ret->reads; i++) {
+    (void)snprintf(ret->read[i], sizeof(ret->read[i]), "%s", files[i]);
+  }
+  return CV_OK;
 }
 
 static void disconnect(struct cv_remote *remote) {
   cv_pg_close(remote->pg);
   remote->pg = NULL;
-  remote->is_checked = false;
+  remote->is_checked = remote->is_timed = remote->in_commit = false;
   remote->view.is_connected = false;
 }
 
@@ -53,10 +54,8 @@ static void close_all(struct cv_remote *remote) {
   }
   disconnect(remote);
   cv_postgres_keys_forget(remote);
-  if (!remote->is_given) {
-    cv_vault_free(remote->vault);
-    cv_anchor_close(remote->anchor);
-  }
+  cv_vault_free(remote->vault);
+  cv_anchor_close(remote->anchor);
   cv_mac_free(remote->mac);
   cv_lineage_fini(&remote->lineage);
   cv_pg_array_fini(&remote->group.campaign);
@@ -532,6 +531,10 @@ static enum cv_err take_over(struct cv_remote *remote, struct cv_why *why) {
   CV_TRY(remote->is_new ? make_store(remote, why) : open_vault(remote, why));
   CV_TRY(read_origin(remote, &origin, why));
   CV_TRY(check_origin(remote, &origin, why));
+  /* Two machines may be copies of one: from here on they draw different bits. */
+  if (cv_drbg_mix(origin.id, sizeof(origin.id)) != CV_OK) {
+    return cv_fail(why, CV_ERR_CRYPTO, "%s", cv_err_text(CV_ERR_CRYPTO));
+  }
   CV_TRY(begin_term(remote, &origin, why));
   /* From here on the server ends a session that stands still. */
   CV_TRY(
@@ -613,12 +616,14 @@ static enum cv_err step(struct cv_remote *remote, bool *ret_taken, unsigned *ret
 
 static enum cv_err store(struct cv_remote *remote, struct cv_broker_store **ret, struct cv_why *why) {
   const struct cv_backend backend = cv_postgres_backend(remote);
-  CV_TRY(cv_broker_store_over(&backend, &remote->mark, remote->vault, remote->anchor, ret, why));
-  remote->is_given = true;
-  return CV_OK;
+  return cv_broker_store_over(&backend, &remote->mark, remote->vault, remote->anchor, ret, why);
 }
 
+/* From the first beat on, the server ends a session that stands still: not while a large store is loaded. */
 static enum cv_err beat(struct cv_remote *remote, struct cv_why *why) {
+  static const char limits[] = "SET idle_session_timeout = '2s'; SET idle_in_transaction_session_timeout = '5s'";
+  CV_TRY(remote->is_timed ? CV_OK : cv_pg_script(remote->pg, limits, why));
+  remote->is_timed = true;
   return cv_postgres_touch(remote, why);
 }
 
@@ -634,7 +639,8 @@ static void view(const struct cv_remote *remote, struct cv_remote_view *ret) {
   }
 }
 
-static enum cv_err migrate(const char *owner, const char *used, struct cv_why *why) {
+static enum cv_err migrate(const char *owner, const char *used, bool *ret_is_new, struct cv_why *ret_done,
+                           struct cv_why *why) {
   struct cv_pg_uri uri, user;
   struct cv_pg *pg;
   unsigned from;
@@ -643,15 +649,15 @@ static enum cv_err migrate(const char *owner, const char *used, struct cv_why *w
   CV_TRY(cv_pg_open(&uri, "crowdveil store migrate", MIGRATE_MS, &pg, why));
   enum cv_err err = cv_postgres_schema_migrate(pg, user.user, &from, why);
   if (err == CV_OK) {
-    (void)printf("%s: tables of version %d, before %u; for role %s\n", cv_pg_where(pg), CV_POSTGRES_SCHEMA, from,
-                 user.user);
+    *ret_is_new = from == 0;
+    cv_why_set(ret_done, "%s: tables of version %d for role %s; before: %u", cv_pg_where(pg), CV_POSTGRES_SCHEMA,
+               user.user, from);
   }
   cv_pg_close(pg);
   return err;
 }
 
 const struct cv_remote_ops cv_postgres = {.check = check_uri,
-                                          .needs = needs,
                                           .open = open_remote,
                                           .step = step,
                                           .store = store,

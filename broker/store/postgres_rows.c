@@ -91,8 +91,8 @@ static enum cv_err begin(void *data, const struct cv_anchor_mark *mark, struct c
 
 /* ---- rows ---- */
 
-/* A statement for rows of one kind. $1: campaigns, $2: numbers, $3: values, $4: codes or kinds of chunks; $5: the commit,
- * $6: the term. */
+/* A statement for rows of one kind. $1: campaigns, $2: numbers, $3: values, $4: codes or kinds of chunks; $5: the
+ * commit, $6: the term. */
 struct writer {
   const char *sql;
   enum cv_postgres_part part; /* 0: without a code */
@@ -567,7 +567,7 @@ static enum cv_err masters(void *data, enum cv_err (*take)(void *, const struct 
                            void *taker, struct cv_why *why) {
   const struct cv_remote *remote = data;
   for (const struct cv_postgres_key *key = remote->keys; key != NULL; key = key->hh.next) {
-    CV_TRY(key->row.is_whole ? take(taker, &key->row.master, why) : CV_OK);
+    CV_TRY(take(taker, key->row.is_whole ? &key->row.master : NULL, why));
   }
   return CV_OK;
 }

@@ -12,7 +12,7 @@ enum {
 /* The advisory lock of the active broker, and of whoever changes the schema. */
 #define CV_POSTGRES_LOCK "7165916604736894313"
 
-/* Whether this program can read and write the tables as they are. CV_ERR_NOT_FOUND if there are none, CV_ERR_VERSION. */
+/* Whether this program can read and write the tables as they are. CV_ERR_NOT_FOUND: there are none; CV_ERR_VERSION. */
 CV_MUST_USE enum cv_err cv_postgres_schema_check(struct cv_pg *pg, struct cv_why *why);
 /*
  * Makes the tables, or those of an older version into those of this one, in one transaction, and permits `user` to use

@@ -55,6 +55,7 @@ struct cv_remote {
   struct cv_anchor_mark mark; /* the database's own, as it was read last or committed */
   bool is_new;                /* it has no identity yet */
   struct cv_digest prior;     /* hash of the commit before */
+  bool is_timed;              /* the server ends the session when it stands still */
   struct cv_lineage lineage;
   struct cv_vault *vault;
   bool is_given;      /* vault and anchor are the store's */

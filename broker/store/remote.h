@@ -5,8 +5,8 @@
  *
  *   open -> step, step, ... -> the term is taken -> load -> commits and beats -> leave or close
  *
- * `step`, `load`, `beat`, the store's commits and `leave` may wait for the server for some seconds: they run on the
- * storage thread, one at a time. Any error of a term ends it: nothing is looked up, and the process must end.
+ * `step`, `beat`, and the store's own functions may wait for the server for some seconds: they run on the storage
+ * thread, one at a time. Any error of a term ends it: nothing is looked up, and the process must end.
  */
 #ifndef CV_BROKER_STORE_REMOTE_H
 #define CV_BROKER_STORE_REMOTE_H
@@ -42,11 +42,15 @@ struct cv_remote_view {
   char why[480];      /* why this broker does not stand by: the last failure; "" if it does */
 };
 
+/* For the sandbox: where a store dials, and which files it reads for that. */
+struct cv_remote_needs {
+  size_t dials, reads;
+  char dial[CV_REMOTE_HOSTS][300], read[CV_REMOTE_FILES][256];
+};
+
 struct cv_remote_ops {
   /* Checks the URI alone. CV_ERR_INVALID. */
-  enum cv_err (*check)(const char *store, struct cv_why *why);
-  /* Where it dials and which files it reads, for the sandbox. The strings live as long as `store`. */
-  void (*needs)(const struct cv_remote *remote, const char *dials[CV_REMOTE_HOSTS], const char *reads[CV_REMOTE_FILES]);
+  enum cv_err (*check)(const char *store, struct cv_remote_needs *ret, struct cv_why *why);
   /* Opens the anchor; does not connect. */
   enum cv_err (*open)(const struct cv_remote_config *config, struct cv_remote **ret, struct cv_why *why);
   /* One attempt to get the term. *ret_taken: this broker is active from now on. After an error it may be called again,
@@ -60,8 +64,10 @@ struct cv_remote_ops {
   void (*leave)(struct cv_remote *remote);
   /* Not while another function runs. */
   void (*view)(const struct cv_remote *remote, struct cv_remote_view *ret);
-  /* Makes or changes the tables as the owner of the database; prints what it did. */
-  enum cv_err (*migrate)(const char *owner, const char *store, struct cv_why *why);
+  /* Makes or changes the tables as `owner`, the URI of the database's owner, for the role in `store`. `ret_done` says
+   * what was done; *ret_is_new: there were no tables. */
+  enum cv_err (*migrate)(const char *owner, const char *store, bool *ret_is_new, struct cv_why *ret_done,
+                         struct cv_why *why);
   void (*close)(struct cv_remote *remote);
 };
 

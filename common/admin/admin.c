@@ -36,9 +36,9 @@ static enum MHD_Result reply_text(struct MHD_Connection *connection, unsigned st
   return cv_httpd_reply(connection, status, "text/plain; charset=utf-8", line, (size_t)n);
 }
 
-/* CV_OK is 200 "ok"; an error is 503 with its reason. */
+/* CV_OK is 200 "ok", or what `why` says besides; an error is 503 with its reason. */
 static enum MHD_Result reply_state(struct MHD_Connection *connection, enum cv_err err, const struct cv_why *why) {
-  return err == CV_OK ? reply_text(connection, MHD_HTTP_OK, "ok")
+  return err == CV_OK ? reply_text(connection, MHD_HTTP_OK, why->text[0] == '\0' ? "ok" : why->text)
                       : reply_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE, why->text);
 }
 
@@ -51,6 +51,12 @@ static enum MHD_Result reply_health(struct cv_admin *admin, struct MHD_Connectio
 static enum MHD_Result reply_ready(struct cv_admin *admin, struct MHD_Connection *connection) {
   struct cv_why why = {{0}};
   enum cv_err err = admin->ops.ready(admin->data, &why);
+  return reply_state(connection, err, &why);
+}
+
+static enum MHD_Result reply_active(struct cv_admin *admin, struct MHD_Connection *connection) {
+  struct cv_why why = {{0}};
+  enum cv_err err = admin->ops.active(admin->data, &why);
   return reply_state(connection, err, &why);
 }
 
@@ -86,10 +92,12 @@ static enum MHD_Result reply_rewrap(struct cv_admin *admin, struct MHD_Connectio
 static const struct route {
   const char *path, *method;
   enum MHD_Result (*reply)(struct cv_admin *admin, struct MHD_Connection *connection);
-  bool seals; /* only of a daemon with wrapped keys */
+  bool seals;     /* only of a daemon with wrapped keys */
+  bool stands_by; /* only of a daemon that may stand by */
 } routes[] = {
     {"/health", MHD_HTTP_METHOD_GET, reply_health},
     {"/readyz", MHD_HTTP_METHOD_GET, reply_ready},
+    {"/active", MHD_HTTP_METHOD_GET, reply_active, .stands_by = true},
     {"/metrics", MHD_HTTP_METHOD_GET, reply_metrics},
     {"/backup", MHD_HTTP_METHOD_POST, NULL},
     {"/seal", MHD_HTTP_METHOD_GET, reply_seal, .seals = true},
@@ -97,7 +105,7 @@ static const struct route {
 };
 
 static bool has_route(const struct cv_admin *admin, const struct route *route) {
-  return !route->seals || admin->ops.seal != NULL;
+  return (!route->seals || admin->ops.seal != NULL) && (!route->stands_by || admin->ops.active != NULL);
 }
 
 static enum MHD_Result reply_unknown(const struct cv_admin *admin, struct MHD_Connection *connection) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The admin endpoint of a daemon: HTTP on a Unix socket that only its owner may open (mode 0600).
- *   GET /health   200 "ok", or 503 and one line with the reason: does the daemon do its work now?
+ *   GET /health   200 "ok" or another line, or 503 and one line with the reason: does the daemon do its work now?
  *   GET /readyz   the same answers: may peers be sent to it?
+ *   GET /active   the same answers: does it serve, or stand by? Of a daemon that may stand by
  *   GET /metrics  Prometheus text
  *   GET, PUT and POST /log-level (level.h)
  *   POST /backup  a copy of the daemon's database (handout.h), or 503 or 409 and one line with the reason
@@ -31,9 +32,10 @@ struct cv_admin_line {
 };
 
 struct cv_admin_ops {
-  /* Both return CV_OK, or an error with the reason in `why`. */
+  /* All return CV_OK, or an error with the reason in `why`. */
   enum cv_err (*health)(void *data, struct cv_why *why);
   enum cv_err (*ready)(void *data, struct cv_why *why);
+  enum cv_err (*active)(void *data, struct cv_why *why); /* NULL: the daemon never stands by */
   /* Appends metrics (metrics.h). */
   void (*metrics)(void *data, struct cv_buf *out);
   /* Begins a copy of the database; cv_admin_copied() follows, never from inside this call and not after

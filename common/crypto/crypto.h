@@ -20,6 +20,13 @@ struct cv_drbg {
 void cv_drbg_init(struct cv_drbg *drbg);
 /* Wipes unused random bits. */
 void cv_drbg_fini(struct cv_drbg *drbg);
+/* Drops unused random bits: the next ones are new. */
+void cv_drbg_drop(struct cv_drbg *drbg);
+/*
+ * Seeds OpenSSL's generators anew, from the kernel and with these bytes, which are then part of all that is drawn: two
+ * machines that are copies of one another draw different bits if they mix in different bytes. CV_ERR_CRYPTO.
+ */
+CV_MUST_USE enum cv_err cv_drbg_mix(const void *bytes, size_t n);
 
 /* A cv_digest_fn: SHA-256. */
 void cv_sha256(const void *first, size_t first_n, const void *second, size_t second_n, struct cv_digest *ret);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <openssl/crypto.h>
 #include <openssl/err.h>
+#include <openssl/evp.h>
 #include <openssl/rand.h>
 #include <sys/random.h>
 
@@ -33,4 +34,14 @@ void cv_drbg_fini(struct cv_drbg *drbg) {
   }
   OPENSSL_cleanse(drbg->buffer, sizeof(drbg->buffer));
   drbg->rng.left = 0;
+}
+
+void cv_drbg_drop(struct cv_drbg *drbg) {
+  cv_drbg_fini(drbg);
+}
+
+enum cv_err cv_drbg_mix(const void *bytes, size_t n) {
+  /* The generators of all threads follow the primary one: each seeds itself again before it is used next. */
+  EVP_RAND_CTX *primary = RAND_get0_primary(NULL);
+  return primary != NULL && EVP_RAND_reseed(primary, 1, NULL, 0, bytes, n) == 1 ? CV_OK : CV_ERR_CRYPTO;
 }

@@ -11,6 +11,7 @@
 #include "common/base/clock.h"
 #include "common/crypto/crypto.h"
 #include "common/daemon/backup.h"
+#include "common/daemon/errand.h"
 #include "common/daemon/gauges.h"
 #include "common/daemon/logging.h"
 #include "common/daemon/network.h"
@@ -48,6 +49,7 @@ struct cv_daemon {
   struct cv_committer committer;
   struct cv_daemon_gauges gauges;
   struct cv_backup backup;
+  struct cv_errand errand;
   struct cv_signals signals;
   uv_check_t check;
   uv_timer_t tick, pace, work;
@@ -119,6 +121,11 @@ void cv_daemon_fail(struct cv_daemon *daemon, const char *what, const struct cv_
   cv_turn_fail(&daemon->turn, what, why);
 }
 
+bool cv_daemon_borrow(struct cv_daemon *daemon, enum cv_err (*work)(void *data, struct cv_why *why),
+                      void (*done)(void *data, enum cv_err err, const struct cv_why *why), void *data) {
+  return !daemon->stopping && cv_errand_run(&daemon->errand, work, done, data);
+}
+
 /* ---- the end ---- */
 
 static void close_handles(struct cv_daemon *daemon) {
@@ -144,7 +151,7 @@ static void stop(struct cv_daemon *daemon) {
   cv_admin_stop(daemon->admin);
   cv_backup_stop(&daemon->backup);
   cv_page_site_free(&daemon->page);
-  cv_lanes_close(&daemon->lanes, "shutting down");
+  cv_lanes_close(&daemon->lanes, daemon->config->moves && daemon->draining ? "moved" : "shutting down");
   daemon->ops->stop == NULL ? (void)0 : daemon->ops->stop(daemon->party);
   close_handles(daemon);
 }
@@ -247,7 +254,7 @@ static void committed(void *data, enum cv_err err, const struct cv_why *why) {
 
 static bool is_quick(void *data) {
   const struct cv_daemon *daemon = data;
-  return cv_committer_is_quick(&daemon->committer);
+  return !daemon->config->only_thread && cv_committer_is_quick(&daemon->committer);
 }
 
 /* The only place that sends what a batch caused; the turn calls it after the commit (turn.c). */
@@ -498,6 +505,11 @@ static enum cv_err ready(void *data, struct cv_why *why) {
                                        (unsigned long long)(stuck_ms / 1000));
 }
 
+static enum cv_err active(void *data, struct cv_why *why) {
+  struct cv_daemon *daemon = data;
+  return daemon->draining ? cv_fail(why, CV_ERR_STATE, "draining") : daemon->ops->active(daemon->party, why);
+}
+
 static void metrics(void *data, struct cv_buf *out) {
   struct cv_daemon *daemon = data;
   struct cv_daemon_gauges gauges = daemon->gauges;
@@ -561,6 +573,7 @@ static void end_page(void *data, void **request) {
 static enum cv_err open_admin(struct cv_daemon *daemon, struct cv_why *why) {
   const struct cv_admin_ops ops = {.health = health,
                                    .ready = ready,
+                                   .active = daemon->ops->active == NULL ? NULL : active,
                                    .metrics = metrics,
                                    .backup = begin_backup,
                                    .page = serve_page,
@@ -575,12 +588,17 @@ static enum cv_err open_admin(struct cv_daemon *daemon, struct cv_why *why) {
 static enum cv_err enter_sandbox(const struct cv_daemon *daemon, struct cv_why *why) {
   const struct cv_daemon_config *config = daemon->config;
   const struct cv_channel_settings *channel = &config->settings->channel;
-  const struct cv_sandbox_needs needs = {
+  struct cv_sandbox_needs needs = {
       .reads = {channel->ca, channel->cert, channel->key, channel->denied, channel->crl, config->reread},
       .state = config->state,
       .socket = config->settings->admin,
       .appends = config->settings->audit,
+      .listens = config->stands_by,
       .dials = {config->dial[0].address, config->dial[1].address}};
+  for (size_t i = 0; i < CV_DAEMON_SERVERS; i++) {
+    needs.dials[CV_DAEMON_DIALS + i] = config->dials[i];
+    needs.reads[CV_SANDBOX_READS - CV_DAEMON_SERVERS + i] = config->reads[i];
+  }
   struct cv_sandbox_report report;
   CV_TRY(cv_sandbox_enter(&config->settings->sandbox, &needs, &report, why));
   cv_log(report.whole ? CV_LOG_INFO : CV_LOG_WARN, "sandbox: %s", report.text);
@@ -639,8 +657,25 @@ static void start_handles(struct cv_daemon *daemon) {
   (void)uv_timer_start(&daemon->tick, on_tick, daemon->config->tick_ms, daemon->config->tick_ms);
   daemon->backup = (struct cv_backup){.loop = &daemon->loop, .turn = &daemon->turn, .made = on_copied, .data = daemon};
   cv_backup_start(&daemon->backup);
+  daemon->errand = (struct cv_errand){.loop = &daemon->loop, .turn = &daemon->turn};
   daemon->has_handles = true;
   cv_signals_start(&daemon->signals, &daemon->loop, on_signal, daemon);
+}
+
+static enum cv_err open_network(struct cv_daemon *daemon, struct cv_why *why) {
+  return cv_network_open(&daemon->network, &daemon->loop, daemon->lanes.newcomer, on_dial_failed, &daemon->drbg.rng,
+                         why);
+}
+
+void cv_daemon_serve(struct cv_daemon *daemon) {
+  struct cv_why why;
+  cv_drbg_drop(&daemon->drbg);
+  if (daemon->stopping) {
+    return;
+  }
+  if (open_network(daemon, &why) != CV_OK) {
+    cv_daemon_fail(daemon, "cannot serve", &why);
+  }
 }
 
 static enum cv_err start(struct cv_daemon *daemon, struct cv_why *why) {
@@ -652,8 +687,8 @@ static enum cv_err start(struct cv_daemon *daemon, struct cv_why *why) {
   warn_if_revoked(daemon);
   CV_TRY(cv_lanes_init(&daemon->lanes));
   /* The network first, as it may need root and must not leave a new database behind if it fails. */
-  CV_TRY(
-      cv_network_open(&daemon->network, &daemon->loop, daemon->lanes.newcomer, on_dial_failed, &daemon->drbg.rng, why));
+  CV_TRY(cv_network_bind(&daemon->network, &daemon->loop, daemon->lanes.newcomer, why));
+  CV_TRY(daemon->config->stands_by ? CV_OK : open_network(daemon, why));
   CV_TRY(cv_page_site_bind(&daemon->page, daemon->config->page, why));
   CV_TRY(cv_sandbox_become(&daemon->config->settings->sandbox, why));
   CV_TRY(open_trail(daemon, why));

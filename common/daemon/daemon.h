@@ -7,6 +7,8 @@
  *   prepare -> TLS, listener, dialers -> change user -> open (store, core) -> admin endpoint -> sandbox
  *     -> "PROGRAM ready on HOST:PORT" -> loop -> close
  *
+ * A party that stands by has its port and its admin endpoint from the start, and no peers before cv_daemon_serve().
+ *
  * The service manager (notify.h) is told when the start, a reload and the end begin and are complete, and within each
  * interval of its watchdog that loop and storage both go on (watchdog.h).
  *
@@ -80,6 +82,8 @@ struct cv_daemon_ops {
   /* The admin endpoint: CV_OK, or the reason why the party cannot work now; and the party's own metrics, with
    * the network's refusals to be added to the core's; the metrics that every daemon has are there already. */
   enum cv_err (*health)(void *party, struct cv_why *why);
+  /* CV_OK if the party serves peers, else the reason; NULL: it always does. */
+  enum cv_err (*active)(void *party, struct cv_why *why);
   void (*metrics)(void *party, const struct cv_refusals *network, struct cv_buf *out);
   /* struct cv_admin_ops; both NULL if the party has no wrapped keys. */
   void (*seal)(void *party, struct cv_admin_line *ret);
@@ -92,7 +96,7 @@ struct cv_daemon_ops {
   bool (*work)(void *party);
 };
 
-enum { CV_DAEMON_DIALS = 2 };
+enum { CV_DAEMON_DIALS = 2, CV_DAEMON_SERVERS = 4 };
 
 /* A peer that the daemon dials. */
 struct cv_daemon_dial {
@@ -116,11 +120,16 @@ struct cv_daemon_config {
   struct cv_net_limits limits;
   const struct cv_page_settings *page; /* NULL: the party has no page */
   unsigned tick_ms;
-  unsigned pace_ms;     /* pause after a large batch; 0: none */
-  size_t crowd, full;   /* struct cv_turn */
-  bool has_thread;      /* commits may run on a storage thread */
-  uint64_t drain_ms;    /* timeout of a drain */
-  const char *not_lost; /* ends the log line of a failure: what is not lost */
+  unsigned pace_ms;   /* pause after a large batch; 0: none */
+  size_t crowd, full; /* struct cv_turn */
+  bool has_thread;    /* commits may run on a storage thread */
+  bool only_thread;   /* and run nowhere else: they may wait for a server */
+  bool stands_by;     /* the party serves nobody before cv_daemon_serve() */
+  bool moves;         /* another process serves its peers after it: the end is a move, and no drain precedes it */
+  const char *dials[CV_DAEMON_SERVERS]; /* HOST:PORT that the party itself dials; NULL: none */
+  const char *reads[CV_DAEMON_SERVERS]; /* files that it reads for that after the start */
+  uint64_t drain_ms;                    /* timeout of a drain */
+  const char *not_lost;                 /* ends the log line of a failure: what is not lost */
 };
 
 /* Runs the daemon and returns its exit status: 0, 1 after a failure, 2 for a wrong configuration. */
@@ -145,6 +154,15 @@ bool cv_daemon_is_storing(const struct cv_daemon *daemon);
 void cv_daemon_show(struct cv_daemon *daemon);
 /* Begins to call `work`. */
 void cv_daemon_work(struct cv_daemon *daemon);
+/*
+ * Runs `work` on the storage thread while no batch is stored, then `done` on the loop. False, and neither is called, if
+ * the storage is not free: ask again later.
+ */
+bool cv_daemon_borrow(struct cv_daemon *daemon, enum cv_err (*work)(void *data, struct cv_why *why),
+                      void (*done)(void *data, enum cv_err err, const struct cv_why *why), void *data);
+/* The party does not stand by any more: listens and dials, with randomness that nothing before has used. After a
+ * failure the daemon stops. */
+void cv_daemon_serve(struct cv_daemon *daemon);
 /* Reports a failure outside the turn; the daemon stops. */
 void cv_daemon_fail(struct cv_daemon *daemon, const char *what, const struct cv_why *why);
 

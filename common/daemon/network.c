@@ -49,15 +49,27 @@ unsigned cv_network_dialled(const struct cv_daemon_config *config) {
   return roles;
 }
 
+static struct cv_net_limits limits_of(const struct cv_network *network) {
+  struct cv_net_limits limits = network->config->limits;
+  limits.silence_ms = (unsigned)network->config->settings->channel.silence_ms;
+  return limits;
+}
+
+enum cv_err cv_network_bind(struct cv_network *network, uv_loop_t *loop, struct cv_lane *newcomer, struct cv_why *why) {
+  const struct cv_net_limits limits = limits_of(network);
+  return network->config->listen == NULL
+             ? CV_OK
+             : cv_listener_bind(loop, network->config->listen, network->server, &CV_LANES_PEER_OPS, newcomer, &limits,
+                                &network->listener, why);
+}
+
 enum cv_err cv_network_open(struct cv_network *network, uv_loop_t *loop, struct cv_lane *newcomer,
                             cv_network_failed_fn *const failed[CV_DAEMON_DIALS], struct cv_rng *rng,
                             struct cv_why *why) {
   const struct cv_daemon_config *config = network->config;
-  struct cv_net_limits limits = config->limits;
-  limits.silence_ms = (unsigned)config->settings->channel.silence_ms;
-  if (config->listen != NULL) {
-    CV_TRY(cv_listener_start(loop, config->listen, network->server, &CV_LANES_PEER_OPS, newcomer, &limits,
-                             &network->listener, why));
+  const struct cv_net_limits limits = limits_of(network);
+  if (network->listener != NULL) {
+    CV_TRY(cv_listener_listen(network->listener, why));
   }
   for (size_t i = 0; i < CV_DAEMON_DIALS; i++) {
     if (config->dial[i].address != NULL) {
@@ -127,7 +139,9 @@ void cv_network_use(struct cv_network *network, const struct cv_network_renewed 
   }
   for (size_t i = 0; i < CV_DAEMON_DIALS; i++) {
     if (renewed->client[i] != NULL) {
-      cv_dialer_set_tls(network->dial[i].dialer, renewed->client[i]);
+      if (network->dial[i].dialer != NULL) {
+        cv_dialer_set_tls(network->dial[i].dialer, renewed->client[i]);
+      }
       replace(&network->dial[i].tls, renewed->client[i]);
     }
   }

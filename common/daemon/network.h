@@ -24,6 +24,9 @@ const struct cv_tls *cv_network_own(const struct cv_network *network);
 /* The roles that it dials: set of 1u << enum cv_role. */
 unsigned cv_network_dialled(const struct cv_daemon_config *config);
 
+/* Takes the port, without listening yet. */
+CV_MUST_USE enum cv_err cv_network_bind(struct cv_network *network, uv_loop_t *loop, struct cv_lane *newcomer,
+                                        struct cv_why *why);
 /* Listens and dials; `newcomer` is the data of each peer, and of failed[i], which is told of attempts to reach dial
  * i. */
 typedef void cv_network_failed_fn(void *data, const struct cv_why *why);

@@ -250,9 +250,6 @@ static int bind_to(struct cv_listener *listener, const struct cv_address *addres
   }
   status = uv_tcp_bind(&listener->tcp, req.addrinfo->ai_addr, 0);
   uv_freeaddrinfo(req.addrinfo);
-  if (status == 0) {
-    status = uv_listen((uv_stream_t *)&listener->tcp, BACKLOG, on_connection);
-  }
   struct sockaddr_storage bound;
   int n = sizeof(bound);
   if (status == 0) {
@@ -275,9 +272,9 @@ static void close_handles(struct cv_listener *listener) {
   uv_close((uv_handle_t *)&listener->turn, on_closed);
 }
 
-enum cv_err cv_listener_start(uv_loop_t *loop, const char *address, struct cv_tls *tls, const struct cv_peer_ops *ops,
-                              void *data, const struct cv_net_limits *limits, struct cv_listener **ret,
-                              struct cv_why *why) {
+enum cv_err cv_listener_bind(uv_loop_t *loop, const char *address, struct cv_tls *tls, const struct cv_peer_ops *ops,
+                             void *data, const struct cv_net_limits *limits, struct cv_listener **ret,
+                             struct cv_why *why) {
   struct cv_address parsed;
   CV_TRY(cv_address_parse(address, &parsed, why));
   CV_TRY(allow_files(limits, why));
@@ -309,6 +306,26 @@ enum cv_err cv_listener_start(uv_loop_t *loop, const char *address, struct cv_tl
     /* Freed when the loop has closed both handles. */
     close_handles(listener);
     return cv_uv_fail(why, status, "%s: cannot listen", address);
+  }
+  *ret = listener;
+  return CV_OK;
+}
+
+enum cv_err cv_listener_listen(struct cv_listener *listener, struct cv_why *why) {
+  int status = uv_listen((uv_stream_t *)&listener->tcp, BACKLOG, on_connection);
+  return status == 0 ? CV_OK : cv_uv_fail(why, status, "port %u: cannot listen", listener->port);
+}
+
+enum cv_err cv_listener_start(uv_loop_t *loop, const char *address, struct cv_tls *tls, const struct cv_peer_ops *ops,
+                              void *data, const struct cv_net_limits *limits, struct cv_listener **ret,
+                              struct cv_why *why) {
+  struct cv_listener *listener;
+  CV_TRY(cv_listener_bind(loop, address, tls, ops, data, limits, &listener, why));
+  enum cv_err err = cv_listener_listen(listener, why);
+  if (err != CV_OK) {
+    cv_why_prefix(why, "%s", address);
+    cv_listener_stop(listener);
+    return err;
   }
   *ret = listener;
   return CV_OK;

@@ -22,6 +22,11 @@ struct cv_listener;
 CV_MUST_USE enum cv_err cv_listener_start(uv_loop_t *loop, const char *address, struct cv_tls *tls,
                                           const struct cv_peer_ops *ops, void *data, const struct cv_net_limits *limits,
                                           struct cv_listener **ret, struct cv_why *why);
+/* The same in two steps: connections to a port that is bound and does not listen yet are refused at once. */
+CV_MUST_USE enum cv_err cv_listener_bind(uv_loop_t *loop, const char *address, struct cv_tls *tls,
+                                         const struct cv_peer_ops *ops, void *data, const struct cv_net_limits *limits,
+                                         struct cv_listener **ret, struct cv_why *why);
+CV_MUST_USE enum cv_err cv_listener_listen(struct cv_listener *listener, struct cv_why *why);
 unsigned cv_listener_port(const struct cv_listener *listener);
 /* New connections use this context from now on; open peers that fail its checks are closed. */
 void cv_listener_set_tls(struct cv_listener *listener, struct cv_tls *tls);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A session with PostgreSQL (libpq 15). Statements are queued and sent together, and one wait, with a deadline, collects
- * their results (libpq's pipeline). Parameters and results are binary. Only this module maps SQLSTATE to enum cv_err:
+ * A session with PostgreSQL (libpq 15). Statements are queued and sent together, and one wait, with a deadline,
+ * collects their results (libpq's pipeline). Parameters and results are binary. Only this module maps SQLSTATE to enum
+ * cv_err:
  *
  *   CV_ERR_CLOSED   the session is lost, or did not answer in time: what it was asked for may or may not have happened
  *   CV_ERR_DENIED   a refused password, certificate or privilege; a server that only reads
@@ -87,7 +88,7 @@ CV_MUST_USE enum cv_err cv_pg_run(struct cv_pg *pg, const char *sql, const struc
 /* Runs several statements without parameters or results, as one transaction. */
 CV_MUST_USE enum cv_err cv_pg_script(struct cv_pg *pg, const char *sql, struct cv_why *why);
 
-/* ---- results: columns of type bigint, integer, smallint or boolean; bytea or text. NULL is 0 and has no bytes. ---- */
+/* ---- results: whole numbers or boolean; bytea or text. NULL is 0 and has no bytes. ---- */
 
 uint64_t cv_pg_int(const PGresult *result, int row, int column);
 const uint8_t *cv_pg_bytes(const PGresult *result, int row, int column, size_t *ret_n);

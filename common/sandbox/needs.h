@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-enum { CV_SANDBOX_READS = 6, CV_SANDBOX_DIALS = 2 };
+enum { CV_SANDBOX_READS = 10, CV_SANDBOX_DIALS = 6 };
 
 /* What a daemon still needs after its start. All strings are borrowed; NULL means not needed. Listening sockets are
  * already open. */
@@ -17,6 +17,7 @@ struct cv_sandbox_needs {
   const char *reads[CV_SANDBOX_READS];
   const char *state;   /* folder in which the daemon creates, reads, writes and removes files */
   const char *socket;  /* Unix socket, removed at the end; the rule permits removing any file of its folder */
+  bool listens;        /* a bound socket listens only later */
   const char *appends; /* file that may be created again in its folder, and appended to */
   /* HOST:PORT: TCP to these ports only; if a HOST is a name, also name resolution. */
   const char *dials[CV_SANDBOX_DIALS];

@@ -123,8 +123,11 @@ static void add_memory(struct filter *filter, bool loads) {
 
 static void add_sockets(struct filter *filter, const struct cv_sandbox_needs *needs) {
   static const int families[] = {AF_INET, AF_INET6, AF_UNIX, AF_NETLINK};
-  static const char *const connect[] = {"connect"};
+  static const char *const connect[] = {"connect"}, *const listen[] = {"listen"};
   bool looks_up = cv_sandbox_looks_up(needs);
+  if (needs->listens) {
+    allow(filter, listen, 1);
+  }
   if (!cv_sandbox_dials(needs)) {
     return;
   }

@@ -76,7 +76,7 @@ LAYERS = (
     # the three daemons: cores, then shells; none includes another
     Layer("broker", ("broker/*",), False,
           COMMON + ("identity", "wire", "crowd", "rank", "order", "share", "chain", "mechanism", "both", "holding",
-                    "vault", "rotate", "recovering", "noise", "prio", "prio-verify", "backend")),
+                    "vault", "rotate", "recovering", "noise", "prio", "prio-verify", "backend", "postgres")),
     Layer("cobroker", ("cobroker/*",), False,
           COMMON + ("identity", "wire", "share", "chain", "mechanism", "both", "holding", "vault", "rotate",
                     "recovering", "noise", "prio", "prio-verify")),

@@ -14,6 +14,7 @@ BUILD = Path(os.environ.get("CROWDVEIL_BUILD", ROOT / "build")).resolve()
 PYTHON = "/usr/bin/python3"  # Debian's, which has the packages of deploy/packages
 PROGRAMS = {
     "broker": BUILD / "broker/crowdveil-broker",
+    "broker-postgresql": BUILD / "broker/crowdveil-broker-postgresql",
     "cobroker": BUILD / "cobroker/crowdveil-cobroker",
     "thirdparty": BUILD / "thirdparty/crowdveil-thirdparty",
     "worker": BUILD / "worker/crowdveil-worker",

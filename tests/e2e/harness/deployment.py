@@ -12,10 +12,11 @@ from harness.pki import fingerprint
 
 
 def merged(base, changes):
+    """A change to None leaves the setting out."""
     out = copy.deepcopy(base)
     for key, value in (changes or {}).items():
         out[key] = merged(out[key], value) if isinstance(value, dict) and isinstance(out.get(key), dict) else value
-    return out
+    return {key: value for key, value in out.items() if value is not None}
 
 
 class Deployment:
@@ -24,6 +25,7 @@ class Deployment:
         self.thirdparty = self.broker = self.cobroker = self.thirdparty_address = self.cobroker_address = None
         self.anchor = str(folder / "anchor")
         self.prefixes = {}  # by program: words before its command
+        self.programs = {}  # by program: another one in its place
         self.hosts = {}     # by party: the host at which that party finds the broker
 
     # --- starting
@@ -38,7 +40,7 @@ class Deployment:
         name = name or program
         config = write_config(self.folder / f"{name}.yaml", settings)
         prefix = prefix or self.prefixes.get(program, ())
-        return self.launch(name, [*prefix, PROGRAMS[program], "--config", config], **kwargs)
+        return self.launch(name, [*prefix, PROGRAMS[self.programs.get(program, program)], "--config", config], **kwargs)
 
     def state(self, name):
         folder = self.folder / name

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A broker among several that share a database (store/remote.h): it stands by until it has the term, then it is active
+ * until the term ends, and with it the process. The shell calls it on the loop; it does its work on the storage thread.
+ *
+ *   open -> (tick) stand by ... -> load, on the storage thread -> active, on the loop -> (tick) beat ... -> leave
+ */
+#ifndef CV_BROKER_STANDBY_H
+#define CV_BROKER_STANDBY_H
+
+#include "broker/store/remote.h"
+#include "common/base/buf.h"
+#include "common/daemon/daemon.h"
+
+struct cv_standby {
+  /* set by the caller */
+  const struct cv_remote_ops *ops; /* NULL: this broker shares no database, and nothing below is called */
+  struct cv_remote_config config;  /* borrowed */
+  struct cv_daemon *daemon;
+  /* On the storage thread, once the term is this broker's: loads all from the store, which it takes. */
+  enum cv_err (*load)(void *party, struct cv_broker_store *store, struct cv_why *why);
+  /* On the loop: frees what a failed `load` has left. */
+  void (*unload)(void *party);
+  /* On the loop, after `load`: the broker serves from now on. */
+  void (*active)(void *party);
+  void *party;
+  /* private */
+  struct cv_remote *remote;
+  struct cv_remote_view view; /* as of the end of the last step */
+  bool is_active, is_working;
+  bool has_loaded, has_failed; /* of the step that runs */
+  unsigned rest_ms;
+  uint64_t next_ms;   /* no step before */
+  uint64_t stored_ms; /* last commit or beat */
+  char said[480];     /* the last failure that was logged */
+};
+
+CV_MUST_USE enum cv_err cv_standby_open(struct cv_standby *standby, struct cv_why *why);
+/* Call often: begins the next step, or beat, if it is time. */
+void cv_standby_tick(struct cv_standby *standby, uint64_t now_ms);
+/* A batch has been stored. */
+void cv_standby_stored(struct cv_standby *standby, uint64_t now_ms);
+/* Gives the term back; not while the storage thread works. */
+void cv_standby_leave(struct cv_standby *standby);
+/* After the store is closed. */
+void cv_standby_close(struct cv_standby *standby);
+
+/* One line: role, term, since when, anchor, replica. */
+void cv_standby_status(const struct cv_standby *standby, char *text, size_t size);
+/* CV_OK, with the role in `why`, if the broker is active or stands by without a failure. */
+CV_MUST_USE enum cv_err cv_standby_health(const struct cv_standby *standby, struct cv_why *why);
+void cv_standby_metrics(const struct cv_standby *standby, struct cv_buf *out);
+
+#endif

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+A PostgreSQL server of a test's own, in a folder of its own, from Debian's package postgresql-15. Its programs refuse to
+run as root: then they run as the package's user. It listens on loopback, with TLS and passwords.
+"""
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+PROGRAMS = Path("/usr/lib/postgresql/15/bin")
+OWNER, USER = "crowdveil_owner", "crowdveil"
+
+
+def is_installed():
+    return os.access(PROGRAMS / "postgres", os.X_OK)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def as_user(command):
+    return command if os.geteuid() != 0 else ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups",
+                                              "--", *command]
+
+
+def run(command, **kwargs):
+    done = subprocess.run([str(part) for part in command], cwd="/", text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, **kwargs)
+    if done.returncode != 0:
+        raise RuntimeError(f"{command}: {done.stdout}")
+    return done.stdout
+
+
+class Server:
+    """`start()` makes and starts it; `close()` ends it and removes its folder."""
+
+    def __init__(self, replica_of=None, in_memory=False):
+        self.folder = Path(tempfile.mkdtemp(prefix="crowdveil-postgres-", dir="/dev/shm" if in_memory else "/tmp"))
+        self.data, self.port, self.replica_of = self.folder / "data", free_port(), replica_of
+        self.process = None
+        if os.geteuid() == 0:
+            user = pwd.getpwnam("postgres")
+            os.chown(self.folder, user.pw_uid, user.pw_gid)
+            self.folder.chmod(0o755)  # the brokers read the CA's certificate
+
+    # --- making it
+
+    def make(self):
+        if self.replica_of is None:
+            run(as_user([PROGRAMS / "initdb", "-D", self.data, "-U", "postgres", "-A", "scram-sha-256", "--no-sync",
+                         "--pwfile", self.write("password", "admin\n")]))
+            self.make_certificate()
+            (self.data / "pg_hba.conf").write_text(
+                "local all postgres trust\n"
+                "hostssl all all 127.0.0.1/32 scram-sha-256\nhostssl replication all 127.0.0.1/32 scram-sha-256\n")
+        else:
+            run(as_user([PROGRAMS / "pg_basebackup", "-D", self.data, "-R", "-X", "stream", "-c", "fast", "-d",
+                         f"host=127.0.0.1 port={self.replica_of.port} user=postgres sslmode=require "
+                         f"application_name=replica passfile={self.replica_of.folder / 'own-passwords'}"]))
+        return self
+
+    def write(self, name, text, mode=0o644):
+        path = self.folder / name
+        path.write_text(text)
+        path.chmod(mode)
+        if os.geteuid() == 0:
+            user = pwd.getpwnam("postgres")
+            os.chown(path, user.pw_uid, user.pw_gid)
+        return path
+
+    def make_certificate(self):
+        """A server certificate for 127.0.0.1, which is its own CA."""
+        key, cert = self.folder / "server.key", self.folder / "server.crt"
+        run(as_user(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                     "-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1",
+                     "-keyout", str(key), "-out", str(cert)]))
+        passwords = f"*:*:*:{OWNER}:secret\n*:*:*:{USER}:secret\n*:*:*:postgres:admin\n"
+        self.write("own-passwords", passwords, 0o600)
+        self.passfile.write_text(passwords)
+        self.passfile.chmod(0o600)
+
+    @property
+    def passfile(self):
+        return (self.replica_of or self).folder / "passwords"
+
+    @property
+    def ca(self):
+        return (self.replica_of or self).folder / "server.crt"
+
+    # --- running it
+
+    def options(self, **settings):
+        files = (self.replica_of or self).folder
+        settings = {"port": self.port, "listen_addresses": "127.0.0.1", "unix_socket_directories": self.folder,
+                    "ssl": "on", "ssl_cert_file": files / "server.crt", "ssl_key_file": files / "server.key",
+                    "max_connections": 40, "log_line_prefix": "%m [%p] ", **settings}
+        return [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+
+    def start(self, **settings):
+        if not self.data.exists():
+            self.make()
+        log = (self.folder / "log").open("a")
+        self.process = subprocess.Popen([str(part) for part in as_user(
+            [PROGRAMS / "postgres", "-D", self.data, *self.options(**settings)])], cwd="/", stdout=log, stderr=log)
+        self.wait_ready()
+        return self
+
+    def wait_ready(self, timeout=60):
+        until = time.monotonic() + timeout
+        while subprocess.run([PROGRAMS / "pg_isready", "-q", "-h", self.folder, "-p", str(self.port)]).returncode != 0:
+            if self.process.poll() is not None or time.monotonic() > until:
+                raise RuntimeError(f"not ready: {(self.folder / 'log').read_text()[-2000:]}")
+            time.sleep(.05)
+
+    def stop(self, mode="fast"):
+        if self.process is not None and self.process.poll() is None:
+            run(as_user([PROGRAMS / "pg_ctl", "-D", self.data, "-m", mode, "-w", "stop"]))
+        if self.process is not None:
+            self.process.wait(60)
+
+    def close(self):
+        try:
+            self.stop("immediate")
+        finally:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    # --- using it
+
+    def sql(self, text, database="postgres"):
+        """Runs statements as the administrator; returns the rows as text."""
+        return run([PROGRAMS / "psql", "-X", "-q", "-t", "-A", "-v", "ON_ERROR_STOP=1", "-h", self.folder,
+                    "-p", self.port, "-U", "postgres", "-d", database, "-c", text]).strip()
+
+    def add_store(self, name="crowdveil"):
+        """The two roles and an empty database; returns its name."""
+        roles = self.sql("SELECT rolname FROM pg_roles").split()
+        if OWNER not in roles:
+            self.sql(f"CREATE ROLE {OWNER} LOGIN PASSWORD 'secret'")
+            self.sql(f"CREATE ROLE {USER} LOGIN PASSWORD 'secret'")
+            self.sql(f"GRANT pg_read_all_stats TO {USER}")
+        self.sql(f"CREATE DATABASE {name} OWNER {OWNER}")
+        return name
+
+    def uri(self, user=USER, database="crowdveil", servers=None):
+        """As the setting `store` takes it."""
+        hosts = ",".join(f"127.0.0.1:{server.port}" for server in servers or [self])
+        return (f"postgresql://{user}@{hosts}/{database}?sslmode=verify-full&sslrootcert={self.ca}"
+                f"&passfile={self.passfile}")
+
+    def admin_uri(self, database="postgres"):
+        """For tests of libraries, which reset the database themselves."""
+        return self.uri("postgres", database)
+
+
+@contextmanager
+def serving(**options):
+    """The environment for programs that test with a server; empty if the package is not installed."""
+    if not is_installed():
+        yield {}
+        return
+    server = Server(**options)
+    try:
+        server.start(max_connections=100)
+        yield {"CROWDVEIL_POSTGRES": server.admin_uri()}
+    finally:
+        server.close()

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Brokers that share a PostgreSQL database: one has the term, its commits are fenced, and anchors find other histories.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs the four above first */
+#include <cmocka.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define WORLD_POSTGRES
+#include "tests/unit/broker/stored.h"
+
+/* A broker without a core: it commits nothing but numbers. */
+struct one {
+  struct cv_remote *remote;
+  struct cv_broker_store *store; /* NULL: it stands by */
+  uint64_t commit;
+};
+
+struct fixture {
+  struct folder folder;
+  struct cv_ring ring;
+  struct one a, b;
+};
+
+static struct cv_remote *open_one(const struct fixture *fixture, const char *anchor, const char *name) {
+  const struct cv_remote_config config = {.store = server_owner(),
+                                          .anchor = folder_file(&fixture->folder, anchor),
+                                          .name = name,
+                                          .address = anchor,
+                                          .ring = &fixture->ring};
+  struct cv_remote *remote;
+  struct cv_why why;
+  if (cv_postgres.open(&config, &remote, &why) != CV_OK) {
+    fail_msg("%s", why.text);
+  }
+  return remote;
+}
+
+static void stop_one(struct one *one) {
+  cv_broker_store_close(one->store);
+  if (one->remote != NULL) {
+    cv_postgres.close(one->remote);
+  }
+  *one = (struct one){.remote = NULL};
+}
+
+/* One step of a broker, which is expected to take the term, or not to, or to fail with this line. */
+static void step(struct one *one, bool takes, const char *line) {
+  struct cv_why why = {.text = ""};
+  bool taken = false;
+  unsigned rest_ms = 0;
+  enum cv_err err = cv_postgres.step(one->remote, &taken, &rest_ms, &why);
+  if ((err == CV_OK) != (line == NULL) || (line != NULL && strstr(why.text, line) == NULL)) {
+    fail_msg("error %d: \"%s\"; expected \"%s\"", err, why.text, line == NULL ? "" : line);
+  }
+  assert_int_equal(taken, takes);
+  assert_true(rest_ms > 0);
+  if (taken) {
+    struct cv_remote_view view;
+    cv_postgres.view(one->remote, &view);
+    one->commit = view.commit;
+    assert_int_equal(cv_postgres.store(one->remote, &one->store, &why), CV_OK);
+  }
+}
+
+static void start(struct fixture *fixture, struct one *one, const char *anchor) {
+  *one = (struct one){.remote = open_one(fixture, anchor, "b")};
+}
+
+static enum cv_err try_commit(struct one *one, struct cv_why *why) {
+  struct cv_broker_batch batch = {.commit = one->commit + 1, .totals = {.tokens = one->commit + 1}};
+  enum cv_err err = cv_broker_store_commit(one->store, &batch, why);
+  one->commit += err == CV_OK;
+  return err;
+}
+
+static void commit(struct one *one) {
+  struct cv_why why;
+  if (try_commit(one, &why) != CV_OK) {
+    fail_msg("%s", why.text);
+  }
+}
+
+static void check_over(struct one *one, const char *line) {
+  struct cv_why why = {.text = ""};
+  uint64_t before = server_number("SELECT last_commit FROM meta");
+  enum cv_err err = try_commit(one, &why);
+  if (err == CV_OK || strstr(why.text, line) == NULL) {
+    fail_msg("error %d: \"%s\" has no \"%s\"", err, why.text, line);
+  }
+  assert_int_equal(server_number("SELECT last_commit FROM meta"), before);
+}
+
+static int set_up(void **state) {
+  static struct fixture fixture;
+  fixture = (struct fixture){.ring = {.n = 0}};
+  server_reset();
+  server_run("DROP SCHEMA IF EXISTS saved CASCADE");
+  folder_make(&fixture.folder);
+  assert_int_equal(cv_ring_renew(&fixture.ring, 0), CV_OK);
+  *state = &fixture;
+  return 0;
+}
+
+static int tear_down(void **state) {
+  struct fixture *fixture = *state;
+  stop_one(&fixture->a);
+  stop_one(&fixture->b);
+  cv_ring_fini(&fixture->ring);
+  folder_remove(&fixture->folder);
+  server_await_no_holder();
+  return 0;
+}
+
+/* ---- copies of the whole database, as a backup and a restore make them ---- */
+
+static const char *const tables[] = {"meta",  "term",     "campaign", "plan",  "release",    "ledger",
+                                     "ended", "recovery", "journal",  "chunk", "wrapped_key"};
+
+static void each_table(const char *format) {
+  for (size_t i = 0; i < CV_COUNT(tables); i++) {
+    char sql[400] = "", *at = sql;
+    for (const char *from = format; *from != '\0'; from++) { /* each % is the table */
+      at += *from == '%' ? snprintf(at, 40, "%s", tables[i]) : snprintf(at, 2, "%c", *from);
+    }
+    server_run(sql);
+  }
+}
+
+static void save(void) {
+  server_run("CREATE SCHEMA saved");
+  each_table("CREATE TABLE saved.% AS TABLE crowdveil.%");
+}
+
+static void restore(void) {
+  each_table("TRUNCATE crowdveil.%; INSERT INTO crowdveil.% TABLE saved.%");
+}
+
+/* ---- one is active ---- */
+
+static void test_one_broker_has_the_term(void **state) {
+  struct fixture *fixture = *state;
+  struct cv_remote_view view;
+  start(fixture, &fixture->a, "anchor-a");
+  start(fixture, &fixture->b, "anchor-b");
+  step(&fixture->a, true, NULL);
+  step(&fixture->b, false, NULL);
+  commit(&fixture->a);
+  step(&fixture->b, false, NULL);
+  cv_postgres.view(fixture->b.remote, &view);
+  assert_false(view.is_active);
+  assert_int_equal(view.term, 1);
+  assert_int_equal(view.commit, 1);
+  assert_string_equal(view.holder, "b at anchor-a");
+}
+
+static void test_the_next_broker_has_the_next_term(void **state) {
+  struct fixture *fixture = *state;
+  start(fixture, &fixture->a, "anchor-a");
+  start(fixture, &fixture->b, "anchor-b");
+  step(&fixture->a, true, NULL);
+  commit(&fixture->a);
+  commit(&fixture->a);
+  step(&fixture->b, false, NULL); /* builds its anchor */
+  cv_postgres.leave(fixture->a.remote);
+  server_await_no_holder();
+  step(&fixture->b, true, NULL);
+  assert_int_equal(fixture->b.commit, 2);
+  commit(&fixture->b);
+  assert_int_equal(server_number("SELECT term FROM meta"), 2);
+  assert_int_equal(server_number("SELECT commit_before FROM term WHERE number = 2"), 2);
+  assert_int_equal(server_number("SELECT last_commit FROM meta"), 3);
+}
+
+/* Whatever a broker believes, it commits nothing in another's term. */
+static void test_a_commit_is_fenced(void **state) {
+  static const struct {
+    const char *sql, *line;
+  } cases[] = {
+      {"UPDATE crowdveil.meta SET term = term + 1", "term 1 is over"},
+      {"UPDATE crowdveil.meta SET last_commit = last_commit + 1", "term 1 is over"},
+      {"UPDATE crowdveil.meta SET last_commit = last_commit - 1", "term 1 is over"},
+      {"UPDATE crowdveil.meta SET disputed = 'by a test'", "its history is disputed"},
+      {"SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_database d ON d.oid = database"
+       " WHERE locktype = 'advisory' AND datname = current_database()",
+       "PostgreSQL at"},
+  };
+  struct fixture *fixture = *state;
+  for (size_t i = 0; i < CV_COUNT(cases); i++) {
+    start(fixture, &fixture->a, "anchor-a");
+    step(&fixture->a, true, NULL);
+    commit(&fixture->a);
+    server_run(cases[i].sql);
+    check_over(&fixture->a, cases[i].line);
+    (void)tear_down(state);
+    (void)set_up(state);
+  }
+}
+
+/* The fence holds while the successor's commit is under way, too: it reads the row as it is after that. */
+static void test_a_fence_that_waits_sees_what_it_waited_for(void **state) {
+  struct fixture *fixture = *state;
+  struct cv_why why;
+  start(fixture, &fixture->a, "anchor-a");
+  step(&fixture->a, true, NULL);
+  struct cv_pg *other = server_open();
+  assert_int_equal(cv_pg_script(other, "BEGIN; UPDATE crowdveil.meta SET term = term + 1", &why), CV_OK);
+  /* Commits half a second later, while the fence waits for the row. */
+  assert_int_equal(cv_pg_queue(other, "SELECT pg_sleep(.5)", NULL, NULL, &why), CV_OK);
+  assert_int_equal(cv_pg_queue(other, "COMMIT", NULL, NULL, &why), CV_OK);
+  pid_t child = fork();
+  if (child == 0) {
+    _exit(cv_pg_wait(other, &why) == CV_OK ? 0 : 1);
+  }
+  assert_true(child > 0);
+  struct cv_broker_batch batch = {.commit = 1};
+  enum cv_err err = cv_broker_store_commit(fixture->a.store, &batch, &why);
+  int status;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+  assert_int_equal(err, CV_ERR_STATE);
+  assert_int_equal(server_number("SELECT last_commit FROM meta"), 0);
+  cv_pg_close(other);
+}
+
+static void test_a_beat_finds_out_that_the_term_is_over(void **state) {
+  struct fixture *fixture = *state;
+  struct cv_why why;
+  start(fixture, &fixture->a, "anchor-a");
+  step(&fixture->a, true, NULL);
+  assert_int_equal(cv_postgres.beat(fixture->a.remote, &why), CV_OK);
+  assert_int_equal(server_number("SELECT last_commit FROM meta"), 0);
+  server_run("UPDATE crowdveil.meta SET term = 7");
+  assert_int_equal(cv_postgres.beat(fixture->a.remote, &why), CV_ERR_STATE);
+  assert_non_null(strstr(why.text, "term 1 is over"));
+}
+
+/* ---- anchors ---- */
+
+static void test_a_standby_follows_one_commit_behind(void **state) {
+  struct fixture *fixture = *state;
+  struct cv_remote_view view;
+  start(fixture, &fixture->a, "anchor-a");
+  start(fixture, &fixture->b, "anchor-b");
+  step(&fixture->a, true, NULL);
+  for (uint64_t i = 1; i <= 5; i++) {
+    commit(&fixture->a);
+    step(&fixture->b, false, NULL);
+    cv_postgres.view(fixture->b.remote, &view);
+    assert_int_equal(view.has_anchor, i >= 2);
+    assert_int_equal(view.anchor_commit, i >= 2 ? i - 1 : 0);
+  }
+}
+
+static void test_a_broker_without_an_anchor_does_not_take_what_others_made(void **state) {
+  struct fixture *fixture = *state;
+  start(fixture, &fixture->a, "anchor-a");
+  step(&fixture->a, true, NULL);
+  commit(&fixture->a);
+  stop_one(&fixture->a);
+  server_await_no_holder();
+  start(fixture, &fixture->b, "anchor-b");
+  step(&fixture->b, false, "this broker has no anchor");
+  assert_int_equal(server_number("SELECT count(*) FROM meta WHERE disputed IS NOT NULL"), 0);
+}
+
+static void test_an_older_database_is_refused_by_everybody(void **state) {
+  struct fixture *fixture = *state;
+  start(fixture, &fixture->a, "anchor-a");
+  step(&fixture->a, true, NULL);
+  commit(&fixture->a);
+  commit(&fixture->a);
+  save();
+  commit(&fixture->a);
+  start(fixture, &fixture->b, "anchor-b");
+  stop_one(&fixture->a);
+  server_await_no_holder();
+  restore();
+  start(fixture, &fixture->a, "anchor-a");
+  step(&fixture->a, false, "the database is older than the anchor");
+  assert_int_equal(server_number("SELECT count(*) FROM meta WHERE disputed IS NOT NULL"), 1);
+  step(&fixture->a, false, "the database is older than the anchor");
+}
+
+/* Two histories from one copy: a larger number proves nothing. */
+static void test_another_history_does_not_pass_by_its_numbers(void **state) {
+  struct fixture *fixture = *state;
+  start(fixture, &fixture->a, "anchor-a");
+  start(fixture, &fixture->b, "anchor-b");
+  step(&fixture->a, true, NULL);
+  commit(&fixture->a);
+  commit(&fixture->a);
+  step(&fixture->b, false, NULL);
+  save();
+  cv_postgres.leave(fixture->a.remote);
+  stop_one(&fixture->a);
+  server_await_no_holder();
+  start(fixture, &fixture->a, "anchor-a");
+  step(&fixture->a, true, NULL); /* term 2 of the first history */
+  commit(&fixture->a);
+  stop_one(&fixture->a);
+  server_await_no_holder();
+  restore();
+  step(&fixture->b, true, NULL); /* term 2 of the second */
+  for (int i = 0; i < 5; i++) {
+    commit(&fixture->b);
+  }
+  start(fixture, &fixture->a, "anchor-a");
+  step(&fixture->a, false, "of another history");
+  check_over(&fixture->b, "its history is disputed");
+}
+
+static void test_the_anchor_of_another_database_is_refused_here_alone(void **state) {
+  struct fixture *fixture = *state;
+  start(fixture, &fixture->a, "anchor-a");
+  step(&fixture->a, true, NULL);
+  commit(&fixture->a);
+  stop_one(&fixture->a);
+  server_await_no_holder();
+  server_reset();
+  start(fixture, &fixture->b, "anchor-b");
+  step(&fixture->b, true, NULL);
+  start(fixture, &fixture->a, "anchor-a");
+  step(&fixture->a, false, "the anchor is of another database");
+  commit(&fixture->b);
+}
+
+/* ---- what does not fit ---- */
+
+static void test_another_brokers_database_is_refused(void **state) {
+  struct fixture *fixture = *state;
+  start(fixture, &fixture->a, "anchor-a");
+  step(&fixture->a, true, NULL);
+  fixture->b.remote = open_one(fixture, "anchor-b", "c");
+  step(&fixture->b, false, "the database of broker b; this one is c");
+}
+
+static void test_another_key_is_refused(void **state) {
+  struct fixture *fixture = *state;
+  start(fixture, &fixture->a, "anchor-a");
+  step(&fixture->a, true, NULL);
+  cv_ring_fini(&fixture->ring);
+  assert_int_equal(cv_ring_renew(&fixture->ring, 0), CV_OK);
+  start(fixture, &fixture->b, "anchor-b");
+  step(&fixture->b, false, "its keys are wrapped by seal key");
+}
+
+static void test_tables_that_do_not_fit_are_refused(void **state) {
+  static const struct {
+    const char *sql, *line;
+  } cases[] = {
+      {"DROP SCHEMA crowdveil CASCADE", "no tables; expected crowdveil store migrate"},
+      {"UPDATE crowdveil.version SET schema = 2", "tables of version 2.1; expected 1.1"},
+      {"UPDATE crowdveil.version SET image = 7", "tables of version 1.7; expected 1.1"},
+  };
+  struct fixture *fixture = *state;
+  for (size_t i = 0; i < CV_COUNT(cases); i++) {
+    server_reset();
+    server_run("SET client_min_messages = error");
+    server_run(cases[i].sql);
+    start(fixture, &fixture->a, "anchor-a");
+    step(&fixture->a, false, cases[i].line);
+    stop_one(&fixture->a);
+  }
+}
+
+static void test_rows_of_the_history_that_were_changed_are_noticed(void **state) {
+  static const struct {
+    const char *sql, *line;
+  } cases[] = {
+      {"UPDATE crowdveil.meta SET tokens = tokens + 1", "crowdveil.meta is not as it was stored"},
+      {"UPDATE crowdveil.meta SET last_hash = sha256(last_hash)", "crowdveil.meta is not as it was stored"},
+      {"UPDATE crowdveil.term SET commit_before = 1", "crowdveil.term is not as it was stored"},
+      {"UPDATE crowdveil.term SET timeline = 9", "crowdveil.term is not as it was stored"},
+      {"UPDATE crowdveil.term SET id = sha256(id)", "crowdveil.term is not as it was stored"},
+      {"UPDATE crowdveil.wrapped_key SET wrapped = sha256(wrapped)", "wrapped_key, campaign 0"},
+      {"UPDATE crowdveil.wrapped_key SET use = 9 WHERE use = 2", "no key of campaign 0, use 2"},
+  };
+  struct fixture *fixture = *state;
+  for (size_t i = 0; i < CV_COUNT(cases); i++) {
+    start(fixture, &fixture->a, "anchor-a");
+    step(&fixture->a, true, NULL);
+    commit(&fixture->a);
+    stop_one(&fixture->a);
+    server_await_no_holder();
+    server_run(cases[i].sql);
+    start(fixture, &fixture->a, "anchor-a");
+    step(&fixture->a, false, cases[i].line);
+    (void)tear_down(state);
+    (void)set_up(state);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+      TEST(test_one_broker_has_the_term),
+      TEST(test_the_next_broker_has_the_next_term),
+      TEST(test_a_commit_is_fenced),
+      TEST(test_a_fence_that_waits_sees_what_it_waited_for),
+      TEST(test_a_beat_finds_out_that_the_term_is_over),
+      TEST(test_a_standby_follows_one_commit_behind),
+      TEST(test_a_broker_without_an_anchor_does_not_take_what_others_made),
+      TEST(test_an_older_database_is_refused_by_everybody),
+      TEST(test_another_history_does_not_pass_by_its_numbers),
+      TEST(test_the_anchor_of_another_database_is_refused_here_alone),
+      TEST(test_another_brokers_database_is_refused),
+      TEST(test_another_key_is_refused),
+      TEST(test_tables_that_do_not_fit_are_refused),
+      TEST(test_rows_of_the_history_that_were_changed_are_noticed),
+  };
+  return STORED_RUN("postgres", tests);
+}
