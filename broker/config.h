@@ -26,6 +26,7 @@ struct cv_broker_config {
   struct cv_rng *noise;                      /* source of the noise's randomness */
   bool noise_seeded; /* unsafe, for tests: noise is a function of (noise_seed, arm, release) instead */
   uint64_t noise_seed;
+  uint64_t term;          /* of a database that several brokers share; 0: it is this broker's alone */
   uint64_t journal_bytes; /* length of the journal before chunks are written; 0: CV_JOURNAL_BYTES */
   /* Writes one line to the log; may be NULL. */
   void (*note)(void *data, const struct cv_note *note);

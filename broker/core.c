@@ -379,6 +379,10 @@ void cv_broker_hold(struct cv_broker *broker, struct cv_broker_conn *conn, bool 
   broker->said = broker->said || !hold;
 }
 
+bool cv_broker_is_overtaken(const struct cv_broker *broker) {
+  return broker->overtaken;
+}
+
 bool cv_broker_is_pending(const struct cv_broker *broker) {
   return broker->changed || broker->said || broker->failed;
 }

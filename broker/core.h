@@ -98,6 +98,9 @@ void cv_broker_hold(struct cv_broker *broker, struct cv_broker_conn *conn, bool 
 /* The number of tokens gathered for the next batch; whether there is anything to store or to send. */
 size_t cv_broker_gathered(const struct cv_broker *broker);
 bool cv_broker_is_pending(const struct cv_broker *broker);
+/* Of a shared database: a peer has shown that another broker has the term. The shell stops the daemon; nothing more is
+ * stored or sent. */
+bool cv_broker_is_overtaken(const struct cv_broker *broker);
 /*
  * Assigns places, prepares outputs and fills `batch`, which it clears first. If *ret_store is false there is nothing to
  * store: call cv_broker_stored() immediately.

@@ -76,7 +76,12 @@ static void leave(void *party, void *conn) {
 static enum cv_err feed_crowd(void *party, void *conn, const void *frame, uint64_t now_ms, uint64_t wall_ms,
                               struct cv_why *why) {
   const struct shell *shell = party;
-  return cv_broker_on_crowd(shell->core, conn, frame, now_ms, wall_ms, why);
+  enum cv_err err = cv_broker_on_crowd(shell->core, conn, frame, now_ms, wall_ms, why);
+  if (cv_broker_is_overtaken(shell->core)) {
+    const struct cv_why reason = {.text = "a worker has a ticket that only a later term can have made"};
+    cv_daemon_fail(shell->daemon, "the term is over", &reason);
+  }
+  return err;
 }
 
 static enum cv_err feed_order(void *party, void *conn, const void *frame, uint64_t now_ms, uint64_t wall_ms,
@@ -450,6 +455,7 @@ static void configure(struct shell *shell) {
 static enum cv_err open_core(struct shell *shell, struct cv_why *why) {
   struct cv_broker_config *config = &shell->config;
   CV_TRY(open_tickets(shell, why));
+  config->term = cv_broker_store_term(shell->store);
   config->tagger = (struct cv_tagger){.tag = tag, .data = shell->mac};
   memcpy(config->database, cv_broker_store_id(shell->store), sizeof(config->database));
   CV_TRY(cv_broker_new(config, &shell->core));

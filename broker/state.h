@@ -23,6 +23,7 @@ struct cv_broker {
   bool in_flight;  /* between flush and stored */
   bool quiet;      /* restoring: changes are not reported */
   bool failed;     /* out of memory: the core has ended */
+  bool overtaken;  /* a peer has shown that another broker has the term */
   bool draining;
   struct cv_broker_campaign *campaigns; /* by id: open, just ended, or fetched */
   struct cv_broker_campaign *open;      /* list, oldest first */

@@ -31,6 +31,10 @@ const uint8_t *cv_broker_store_id(const struct cv_broker_store *store) {
   return store->mark.database;
 }
 
+uint64_t cv_broker_store_term(const struct cv_broker_store *store) {
+  return store->mark.term;
+}
+
 bool cv_broker_store_exists(const char *database) {
   struct stat info;
   return stat(database, &info) == 0;

@@ -37,6 +37,9 @@ const uint8_t *cv_broker_store_id(const struct cv_broker_store *store);
 /* Whether a database exists at the path. */
 bool cv_broker_store_exists(const char *database);
 
+/* The term in which this broker commits; 0: the database is its own. */
+uint64_t cv_broker_store_term(const struct cv_broker_store *store);
+
 /* The key of tickets; the caller wipes it. It is unique to this database, and each recovery makes another one, so that
  * tickets which were issued in the lost time do not open any more. */
 CV_MUST_USE enum cv_err cv_broker_store_tickets(struct cv_broker_store *store, struct cv_key *ret, struct cv_why *why);

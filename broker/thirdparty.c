@@ -497,6 +497,7 @@ enum cv_err cv_broker_thirdparty_fill(struct cv_broker *broker) {
   conn->thirdparty->ready = false;
   CV_TRY(make_frame(conn->thirdparty));
   frame->hello = cv_broker_hello(conn);
+  frame->hello.term = broker->config.term;
   /* Under back-pressure (held) campaigns wait: positions advance only when a frame is filled, so nothing is skipped. */
   for (struct cv_broker_campaign *campaign = conn->greeted && !conn->held ? broker->open : NULL; campaign != NULL;
        campaign = campaign->next_open) {

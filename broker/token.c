@@ -20,6 +20,17 @@
 #include "broker/workers.h"
 #include "common/base/array.h"
 
+/*
+ * A genuine ticket of a campaign or plan that this broker does not know: another one, with the same key of tickets,
+ * goes on with this database. Nothing is answered: `expired` could be a lie about a token that the other one has
+ * counted.
+ */
+static bool is_of_a_later_term(const struct cv_broker *broker, const struct cv_broker_campaign *campaign,
+                               const struct cv_ticket *ticket) {
+  return broker->config.term > 0 &&
+         (campaign != NULL ? ticket->plan > campaign->plans : ticket->campaign > broker->totals.campaigns);
+}
+
 /* Checks everything about a token that does not depend on tokens accepted before. */
 static enum cv_verdict check_token(const struct cv_broker *broker, const struct cv_broker_conn *conn,
                                    const struct cv_broker_campaign *campaign, const struct cv_ticket *ticket,
@@ -228,6 +239,10 @@ enum cv_err cv_broker_count_token(struct cv_broker *broker, struct cv_broker_con
     verdict = cv_objection_make(&objection, CV_REFUSED_TICKET, "the ticket was not issued by this broker");
   } else {
     campaign = cv_broker_campaign_find(broker, ticket.campaign);
+    if (is_of_a_later_term(broker, campaign, &ticket)) {
+      broker->overtaken = true;
+      return CV_OK;
+    }
     verdict = check_token(broker, conn, campaign, &ticket, token, &objection);
     if (verdict == CV_VERDICT_ACCEPTED) {
       CV_TRY(count_token(broker, conn, campaign, &ticket, token, &verdict, &objection));

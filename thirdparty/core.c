@@ -32,6 +32,7 @@ struct cv_thirdparty_conn {
   struct broker *broker;
   void *data;
   bool greeted, hello_due;
+  uint64_t term;   /* of the broker that dialled, as it says */
   bool is_closing; /* further frames of the broker are ignored */
   bool goodbye_due;
   char goodbye[CV_WHY_BYTES];
@@ -229,17 +230,32 @@ enum cv_err cv_thirdparty_join(struct cv_thirdparty *thirdparty, const char *nam
     free(conn);
     return cv_unless_failed(&thirdparty->failed, CV_ERR_NOMEM, NULL);
   }
-  /* A broker that dials again has mostly lost the older connection before this side noticed. */
-  if (broker->conn != NULL) {
-    reject(thirdparty, broker->conn, CV_REFUSALS, "a newer connection of the same broker takes over");
-    say_nothing_more(thirdparty, broker);
-  }
   conn->broker = broker;
   conn->data = data;
   conn->hello_due = true;
-  broker->conn = conn;
   DL_APPEND(thirdparty->conns, conn);
   *ret = conn;
+  return CV_OK;
+}
+
+/*
+ * The broker's hello makes this connection its link. A broker that dials again has mostly lost the older connection
+ * before this side noticed; but one whose term is over, and that has not found out yet, takes nothing over. Terms are
+ * compared with that of the open link only: none is stored, as a restored database begins at a lower one.
+ */
+static enum cv_err link_broker(struct cv_thirdparty *thirdparty, struct cv_thirdparty_conn *conn, uint64_t term,
+                               struct cv_why *why) {
+  struct cv_thirdparty_conn *before = conn->broker->conn;
+  if (before != NULL && before->term > term) {
+    return cv_fail(why, CV_ERR_STATE, "term %llu; a broker of term %llu is connected", (unsigned long long)term,
+                   (unsigned long long)before->term);
+  }
+  if (before != NULL) {
+    reject(thirdparty, before, CV_REFUSALS, "a newer connection of the same broker takes over");
+    say_nothing_more(thirdparty, conn->broker);
+  }
+  conn->term = term;
+  conn->broker->conn = conn;
   return CV_OK;
 }
 
@@ -492,6 +508,7 @@ static enum cv_err on_frame(struct cv_thirdparty *thirdparty, struct cv_thirdpar
   }
   if (frame->hello.present) {
     CV_TRY(cv_hello_check(&frame->hello, "broker", "third-party", why));
+    CV_TRY(conn->greeted ? CV_OK : link_broker(thirdparty, conn, frame->hello.term, why));
   }
   conn->greeted = true;
   /* Roles are checked by TLS; the schema is shared by both directions, so the direction is checked here. */

@@ -18,6 +18,7 @@ struct cv_hello {
   bool present;
   uint32_t version;
   const char *program;
+  uint64_t term; /* of a broker, to its third-party; 0: none */
 };
 
 /*

@@ -147,6 +147,7 @@ enum cv_err cv_codec_put_greetings(const struct cv_hello *hello, const char *goo
     }
     *to = (Crowdveil__Base__Hello)CROWDVEIL__BASE__HELLO__INIT;
     to->version = hello->version;
+    to->term = hello->term;
     to->program = program;
     *ret_hello = to;
   }
@@ -169,7 +170,8 @@ enum cv_err cv_codec_take_greetings(const Crowdveil__Base__Hello *hello, const C
     if (!cv_codec_text_fits(hello->program, CV_NAME_BYTES)) {
       return CV_ERR_FORMAT;
     }
-    *ret_hello = (struct cv_hello){.present = true, .version = hello->version, .program = hello->program};
+    *ret_hello =
+        (struct cv_hello){.present = true, .version = hello->version, .program = hello->program, .term = hello->term};
   }
   if (goodbye != NULL) {
     if (!cv_codec_text_fits(goodbye->why, CV_WHY_BYTES)) {

@@ -132,6 +132,51 @@ static void expect_goodbye(struct world *w, const struct cv_rank_frame *frame, c
   world_fini(w);
 }
 
+/* What a connection is told before it is closed; "" if it stays open. */
+static void goodbye_of(struct world *w, const struct cv_thirdparty_conn *conn, char *ret, size_t n) {
+  struct cv_thirdparty_batch batch;
+  struct cv_thirdparty_out out;
+  assert_int_equal(cv_thirdparty_flush(w->thirdparty, &batch), CV_OK);
+  cv_thirdparty_stored(w->thirdparty);
+  cv_thirdparty_batch_fini(&batch);
+  ret[0] = '\0';
+  while (cv_thirdparty_next_out(w->thirdparty, &out)) {
+    if (out.conn == conn && out.frame->goodbye != NULL) {
+      (void)snprintf(ret, n, "%s", out.frame->goodbye);
+    }
+  }
+}
+
+/* Brokers of one name that share a database: the link belongs to the newest term, whoever dials last. */
+static void a_broker_of_an_older_term_takes_no_link_over(void **state) {
+  static const struct {
+    uint64_t first, second;
+    const char *to_first, *to_second;
+  } cases[] = {
+      {0, 0, "a newer connection of the same broker takes over", ""},
+      {4, 4, "a newer connection of the same broker takes over", ""},
+      {4, 5, "a newer connection of the same broker takes over", ""},
+      {4, 3, "", "term 3; a broker of term 4 is connected"},
+      {4, 0, "", "term 0; a broker of term 4 is connected"},
+  };
+  for (size_t i = 0; i < CV_COUNT(cases); i++) {
+    struct world *w = world_new(NULL);
+    struct cv_thirdparty_conn *first, *second;
+    char text[CV_WHY_BYTES];
+    struct cv_rank_frame frame = {.hello = {.present = true, .version = CV_WIRE_VERSION, .term = cases[i].first}};
+    assert_int_equal(cv_thirdparty_join(w->thirdparty, "alice", w, &first), CV_OK);
+    assert_int_equal(cv_thirdparty_on_rank(w->thirdparty, first, &frame), CV_OK);
+    assert_int_equal(cv_thirdparty_join(w->thirdparty, "alice", w, &second), CV_OK);
+    goodbye_of(w, first, text, sizeof(text));
+    assert_string_equal(text, ""); /* who dials without a word takes nothing over */
+    frame.hello.term = cases[i].second;
+    assert_int_equal(cv_thirdparty_on_rank(w->thirdparty, second, &frame), CV_OK);
+    goodbye_of(w, cases[i].to_first[0] == '\0' ? second : first, text, sizeof(text));
+    assert_string_equal(text, cases[i].to_first[0] == '\0' ? cases[i].to_second : cases[i].to_first);
+    world_fini(w);
+  }
+}
+
 static void a_gap_closes_the_connection(void **state) {
   struct world *w = connected();
   struct cv_rank_release message = {.campaign = w->id, .release = world_next_release(w)};
@@ -613,6 +658,7 @@ int main(void) {
       cmocka_unit_test(what_waits_for_a_commit_goes_with_its_connection),
       cmocka_unit_test(release_decisions_state_and_plan_are_one_batch),
       cmocka_unit_test(a_release_sent_twice_is_applied_once),
+      cmocka_unit_test(a_broker_of_an_older_term_takes_no_link_over),
       cmocka_unit_test(a_gap_closes_the_connection),
       cmocka_unit_test(what_a_release_may_not_be),
       cmocka_unit_test(a_release_of_a_plan_that_was_not_accepted_is_refused),
