@@ -281,6 +281,17 @@ static enum cv_err check_terms(struct cv_remote *remote, struct cv_why *why) {
   return err;
 }
 
+/* What is read between these two is of one moment. */
+static const char snapshot[] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", snapshot_end[] = "COMMIT";
+
+/* Terms and mark as they are now. */
+static enum cv_err read_state(struct cv_remote *remote, struct cv_why *why) {
+  CV_TRY(cv_pg_queue(remote->pg, snapshot, NULL, NULL, why));
+  CV_TRY(read_history(remote, why));
+  CV_TRY(read_mark(remote, why));
+  return cv_pg_run(remote->pg, snapshot_end, NULL, NULL, why);
+}
+
 static enum cv_err connect_to(struct cv_remote *remote, struct cv_why *why) {
   char name[64];
   (void)snprintf(name, sizeof(name), "crowdveil-broker %.40s", remote->name);
@@ -292,11 +303,13 @@ static enum cv_err connect_to(struct cv_remote *remote, struct cv_why *why) {
   /* The first time without the key of the codes, which is found by the database's id. */
   cv_mac_free(remote->mac);
   remote->mac = NULL;
+  CV_TRY(cv_pg_queue(remote->pg, snapshot, NULL, NULL, why));
   CV_TRY(read_history(remote, why));
   CV_TRY(read_mark(remote, why));
   CV_TRY(open_vault(remote, why));
   CV_TRY(read_mark(remote, why));
   CV_TRY(remote->is_new ? CV_OK : check_terms(remote, why));
+  CV_TRY(cv_pg_run(remote->pg, snapshot_end, NULL, NULL, why));
   remote->is_checked = remote->view.is_connected = true;
   return CV_OK;
 }
@@ -521,8 +534,7 @@ static enum cv_err begin_term(struct cv_remote *remote, const struct origin *ori
 /* The lock is ours: everything is read again, as the holder before may have changed it since. */
 static enum cv_err take_over(struct cv_remote *remote, struct cv_why *why) {
   struct origin origin;
-  CV_TRY(read_history(remote, why));
-  CV_TRY(read_mark(remote, why));
+  CV_TRY(read_state(remote, why));
   if (remote->view.disputed[0] != '\0') {
     return cv_fail(why, CV_ERR_DAMAGED, "%s: the history is disputed: %.100s; expected crowdveil recover",
                    cv_pg_where(remote->pg), remote->view.disputed);
@@ -561,8 +573,7 @@ static bool may_try(const struct cv_remote *remote) {
 }
 
 static enum cv_err stand_by(struct cv_remote *remote, bool *ret_is_ours, struct cv_why *why) {
-  CV_TRY(read_history(remote, why));
-  CV_TRY(read_mark(remote, why));
+  CV_TRY(read_state(remote, why));
   CV_TRY(!remote->is_new && remote->mac == NULL ? open_vault(remote, why) : CV_OK);
   CV_TRY(judge_anchor(remote, why));
   CV_TRY(follow(remote, why));

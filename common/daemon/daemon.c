@@ -667,6 +667,17 @@ static enum cv_err open_network(struct cv_daemon *daemon, struct cv_why *why) {
                          why);
 }
 
+static void say_port(const struct cv_daemon *daemon, const char *what) {
+  const char *listen = daemon->config->listen;
+  if (listen != NULL) {
+    const char *colon = strrchr(listen, ':');
+    int host = colon == NULL ? (int)strlen(listen) : (int)(colon - listen);
+    (void)printf("%s %s on %.*s:%u\n", daemon->config->program, what, host, listen,
+                 cv_listener_port(daemon->network.listener));
+    (void)fflush(stdout);
+  }
+}
+
 void cv_daemon_serve(struct cv_daemon *daemon) {
   struct cv_why why;
   cv_drbg_drop(&daemon->drbg);
@@ -675,7 +686,9 @@ void cv_daemon_serve(struct cv_daemon *daemon) {
   }
   if (open_network(daemon, &why) != CV_OK) {
     cv_daemon_fail(daemon, "cannot serve", &why);
+    return;
   }
+  say_port(daemon, "ready");
 }
 
 static enum cv_err start(struct cv_daemon *daemon, struct cv_why *why) {
@@ -705,13 +718,7 @@ static void say_ready(struct cv_daemon *daemon) {
   daemon->started = true;
   cv_watchdog_start(&daemon->watchdog, cv_notify_watchdog_ms(), cv_clock_mono_ms());
   cv_notify_ready();
-  const char *listen = daemon->config->listen;
-  if (listen != NULL) {
-    const char *colon = strrchr(listen, ':');
-    int host = colon == NULL ? (int)strlen(listen) : (int)(colon - listen);
-    (void)printf("%s ready on %.*s:%u\n", daemon->config->program, host, listen,
-                 cv_listener_port(daemon->network.listener));
-  }
+  say_port(daemon, daemon->config->stands_by ? "standing by" : "ready");
   cv_page_site_say(&daemon->page, stdout);
   (void)fflush(stdout);
 }

@@ -1,8 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Brokers over PostgreSQL: one is active, another takes over, and the end is the same as without."""
+import random
+import re
+import signal
+import time
+
 import pytest
 
-from harness.campaign import Run
+from harness import crashes
+from harness.admin import get, metrics
+from harness.campaign import Run, outcome
+from harness.audit import audit
+from harness.daemon import wait_until
 from harness.shared import Brokers, postgres
 
 pytestmark = [pytest.mark.usefixtures("worker_program"),
@@ -25,16 +34,98 @@ def store(server):
     server.sql(f"DROP DATABASE {name} WITH (FORCE)")
 
 
-def test_one_broker(deployment, store):
-    brokers = Brokers(deployment, store, 1)
-    made = brokers.migrate()
-    assert made.returncode == 0, made.stderr
-    print(made.stdout)
+@pytest.fixture
+def brokers(deployment, store):
+    made = Brokers(deployment, store)
     deployment.start_thirdparty()
-    daemon = brokers.start(0)
-    print(daemon.address)
+    made.start_all()
+    return made
+
+
+def seconds_until_active(brokers, other_than):
+    began = time.monotonic()
+    wait_until(lambda: any(brokers.is_active(i) for i in range(len(brokers.running)) if i != other_than),
+               "another broker is active", every=.01)
+    return time.monotonic() - began
+
+
+def test_one_is_active_and_the_others_say_so(brokers):
+    active = brokers.active()
+    standby = 1 - active
+    status, text = get(brokers.socket(standby), "/health")
+    assert status == 200 and text.startswith("ok role=standby term=1 "), text
+    assert f"holder=\"main at {brokers.addresses[active]}\"" in text
+    status, text = get(brokers.socket(standby), "/active")
+    assert status == 503 and text.startswith("role=standby")
+    wait_until(lambda: get(brokers.socket(active), "/health")[0] == 200, "the third-party is connected")
+    assert get(brokers.socket(active), "/health")[1].startswith("ok role=active term=1 ")
+    told = [metrics(brokers.socket(i)) for i in (active, standby)]
+    assert [one["crowdveil_broker_active"] for one in told] == [1, 0]
+    assert [one["crowdveil_broker_term"] for one in told] == [1, 1]
+    assert all(time.time() - one["crowdveil_broker_since_seconds"] < 60 for one in told)
+    for daemon in brokers.running:
+        assert daemon.stop() == 0
+
+
+def test_another_takes_over_from_one_that_is_killed(brokers):
+    for term in range(2, 6):
+        active = brokers.active()
+        brokers.running[active].kill()
+        crashes.killed("broker")
+        took = seconds_until_active(brokers, active)
+        assert took < 3, f"{took:.2f} s"
+        assert metrics(brokers.socket(1 - active))["crowdveil_broker_term"] == term
+        brokers.start(active)
+
+
+def test_a_broker_that_is_stopped_hands_over(brokers):
+    active = brokers.active()
+    brokers.running[active].signal(signal.SIGTERM)
+    took = seconds_until_active(brokers, active)
+    assert brokers.running[active].wait() == 0
+    assert took < 1, f"{took:.2f} s"
+
+
+def test_a_frozen_broker_is_replaced_and_ends_when_it_goes_on(brokers):
+    active = brokers.active()
+    frozen = brokers.running[active]
+    frozen.signal(signal.SIGSTOP)
     try:
-        print(brokers.active())
+        took = seconds_until_active(brokers, active)
     finally:
-        print(daemon.text())
-    assert daemon.stop() == 0
+        frozen.signal(signal.SIGCONT)
+    assert took < 8, f"{took:.2f} s"
+    assert frozen.wait() == 1
+    assert len(re.findall(r"error: .*the term is over|error: cannot store", frozen.text())) == 1, frozen.text()
+    assert brokers.active() == 1 - active
+
+
+def test_a_restart_of_the_server_is_a_new_term(brokers, store):
+    store.stop("immediate")
+    for daemon in brokers.running:
+        if "active: term" in daemon.text():
+            assert daemon.wait() == 1
+    store.start()
+    for i, daemon in enumerate(brokers.running):
+        if daemon.process.poll() is not None:
+            brokers.start(i)
+    assert metrics(brokers.socket(brokers.active()))["crowdveil_broker_term"] == 2
+
+
+def test_kills_change_nothing(deployment, store, undisturbed):
+    """One broker, which is killed again and again in a campaign: the same end as in a file, and a good audit."""
+    brokers = Brokers(deployment, store, 1)
+    brokers.migrate()
+    run = Run(deployment, broker={**brokers.changes, "listen": brokers.addresses[0]})
+    run.start_workers(arrival_rate=1500)
+    chance = random.Random(18)
+    for _ in range(12):
+        time.sleep(.4 * chance.random())
+        run.kill("broker")
+        run.start("broker")
+    run.when(0)
+    finished, export = run.finish()
+    assert outcome(finished, export) == undisturbed
+    assert deployment.broker.stop() == 0 and deployment.thirdparty.stop() == 0
+    brokers.save(f"{deployment.state('broker-state')}/broker.db")
+    audit(deployment, run.campaign, export, finished)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Brokers that share a PostgreSQL database, each with its own anchor and port: one is active, the others stand by."""
+import json
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -13,14 +15,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from support import postgres  # noqa: E402
 
+TABLES = ("meta", "campaign", "plan", "release", "ledger", "recovery", "ended", "journal", "chunk")
+
 
 class Brokers:
     """`count` brokers of the deployment, at addresses that stay. `changes` are settings that differ."""
 
-    def __init__(self, deployment, server, count=2, durability="one-server", **changes):
+    def __init__(self, deployment, server, count=2, durability="one-server", servers=None, **changes):
         self.deployment, self.server = deployment, server
         self.addresses = [f"127.0.0.1:{postgres.free_port()}" for _ in range(count)]
-        self.changes = {**NOISE, "state": None, "store": server.uri(), "store_durability": durability, **changes}
+        self.changes = {**NOISE, "state": None, "store": server.uri(servers=servers), "store_durability": durability,
+                        **changes}
         self.running = [None] * count
         deployment.programs["broker"] = "broker-postgresql"
 
@@ -31,28 +36,60 @@ class Brokers:
             "admin": str(folder / f"broker-{i}.sock"), **self.changes})
 
     def migrate(self):
+        """Makes the tables, and the key that all brokers have."""
         config = write_config(self.deployment.folder / "migrate.yaml", self.settings(0))
-        return subprocess.run([PROGRAMS["broker-postgresql"], "--config", config, "--migrate",
+        done = subprocess.run([PROGRAMS["broker-postgresql"], "--config", config, "--migrate",
                                self.server.uri(postgres.OWNER)], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     def start(self, i):
         self.running[i] = self.deployment.start("broker", self.settings(i), name=f"broker-{i}")
         return self.running[i]
+
+    def start_all(self):
+        self.migrate()
+        for i in range(len(self.running)):
+            self.start(i)
+        return self.active()
 
     def socket(self, i):
         return self.deployment.folder / f"broker-{i}.sock"
 
     def is_active(self, i):
         daemon = self.running[i]
-        return daemon is not None and daemon.process.poll() is None and get(self.socket(i), "/active")[0] == 200
+        if daemon is None or daemon.process.poll() is not None:
+            return False
+        try:
+            return get(self.socket(i), "/active", timeout=1)[0] == 200
+        except OSError:  # it has not opened its socket yet, or does not answer
+            return False
 
-    def active(self, timeout=60):
+    def active(self, timeout=60, every=.02):
         """The number of the active broker, once there is one."""
         found = []
 
         def look():
             found[:] = [i for i in range(len(self.running)) if self.is_active(i)]
             return bool(found)
-        wait_until(look, "a broker is active", timeout)
+        wait_until(look, "a broker is active", timeout, every)
         assert len(found) == 1, f"brokers {found} are active"
         return found[0]
+
+    def save(self, path):
+        """The broker's tables as they are in a file of a broker alone, for what reads such files."""
+        with sqlite3.connect(path) as file:
+            for table in TABLES:
+                rows = [json.loads(row) for row in self.server.sql(
+                    f"SELECT row_to_json(t) FROM crowdveil.{table} t", "crowdveil").split("\n") if row]
+                columns = self.server.sql(
+                    "SELECT column_name FROM information_schema.columns WHERE table_schema = 'crowdveil' AND "
+                    f"table_name = '{table}' ORDER BY ordinal_position", "crowdveil").split()
+                file.execute(f"CREATE TABLE {table} ({', '.join(columns)})")
+                file.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(columns))})",
+                                 [[value_of(row[column]) for column in columns] for row in rows])
+        return path
+
+
+def value_of(value):
+    return bytes.fromhex(value[2:]) if isinstance(value, str) and value.startswith("\\x") else value
