@@ -16,8 +16,8 @@ enum {
   TIMEOUT_MS = 5000, /* of every answer */
   STILL_MS = 5000,   /* a holder that has stood still for so long is terminated */
   POLL_MS = 200,     /* between two attempts */
-  RETRY_MS = 2000,   /* after a failure to connect */
-  REST_MS = 30000,   /* after a failed load, and while something does not fit */
+  RETRY_MS = 2000,   /* after a failure */
+  REST_MS = 30000,   /* while what is stored does not fit */
   MIGRATE_MS = 60000
 };
 
@@ -453,7 +453,7 @@ static enum cv_err check_origin(struct cv_remote *remote, const struct origin *o
   PQclear(result);
   return err != CV_OK || is_same ? err
                                  : cv_fail(why, CV_ERR_DAMAGED,
-                                           "%s: another server, or a promoted or restored one, and store.durability is "
+                                           "%s: another server, or a promoted or restored one, and store_durability is "
                                            "one-server; expected crowdveil recover",
                                            cv_pg_where(remote->pg));
 }
@@ -608,7 +608,7 @@ static enum cv_err step(struct cv_remote *remote, bool *ret_taken, unsigned *ret
   look(remote);
   if (err != CV_OK) {
     /* A closed session has no lock: another broker can try. */
-    *ret_rest_ms = err == CV_ERR_CLOSED ? RETRY_MS : REST_MS;
+    *ret_rest_ms = err == CV_ERR_DAMAGED || err == CV_ERR_VERSION ? REST_MS : RETRY_MS;
     disconnect(remote);
     (void)snprintf(remote->view.why, sizeof(remote->view.why), "%s", why == NULL ? cv_err_text(err) : why->text);
     return err;

@@ -263,7 +263,7 @@ static enum cv_err await_replica(struct cv_remote *remote, struct cv_why *why) {
       return CV_OK;
     }
     if (cv_pg_is_null(remote->replica, 0, 1) || cv_clock_mono_ms() >= until_ms) {
-      return cv_fail(why, CV_ERR_STATE, "%s: no synchronous replica has commit %llu; expected one (store.durability)",
+      return cv_fail(why, CV_ERR_STATE, "%s: no synchronous replica has commit %llu; expected one (store_durability)",
                      cv_pg_where(remote->pg), (unsigned long long)remote->next.commit);
     }
     forget_results(remote);

@@ -7,8 +7,8 @@
  *   prepare -> TLS, listener, dialers -> change user -> open (store, core) -> admin endpoint -> sandbox
  *     -> "PROGRAM ready on HOST:PORT" -> loop -> close
  *
- * A party that stands by has its port and its admin endpoint from the start, and says "standing by on HOST:PORT"; it has
- * no peers before cv_daemon_serve().
+ * A party that stands by has its port and its admin endpoint from the start, and says "standing by on HOST:PORT"; it
+ * has no peers before cv_daemon_serve().
  *
  * The service manager (notify.h) is told when the start, a reload and the end begin and are complete, and within each
  * interval of its watchdog that loop and storage both go on (watchdog.h).

@@ -18,6 +18,8 @@ enum {
   OID_INT8_ARRAY = 1016,
 };
 
+#define NO_FILE "/nonexistent/crowdveil"
+
 /* One queued command: a statement, or that it is prepared. */
 struct command {
   PGresult **keep;
@@ -113,7 +115,7 @@ static enum cv_err connect_to(struct cv_pg *pg, const struct cv_pg_uri *uri, con
       {"dbname", uri->database},
       {"sslmode", uri->sslmode},
       {"sslrootcert", uri->rootcert},
-      {"sslcert", uri->cert},
+      {"sslcert", uri->cert[0] == '\0' ? NO_FILE : uri->cert}, /* not one of the user's home */
       {"sslkey", uri->key},
       {"passfile", uri->passfile},
       {"gssencmode", "disable"},

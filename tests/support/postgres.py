@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 PROGRAMS = Path("/usr/lib/postgresql/15/bin")
+HOMELESS = dict(os.environ, HOME="/nonexistent")  # else clients look for certificates of another user
 OWNER, USER = "crowdveil_owner", "crowdveil"
 
 
@@ -34,7 +35,7 @@ def as_user(command):
 
 def run(command, **kwargs):
     done = subprocess.run([str(part) for part in command], cwd="/", text=True, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, **kwargs)
+                          stderr=subprocess.STDOUT, env=HOMELESS, **kwargs)
     if done.returncode != 0:
         raise RuntimeError(f"{command}: {done.stdout}")
     return done.stdout
@@ -65,7 +66,7 @@ class Server:
         else:
             run(as_user([PROGRAMS / "pg_basebackup", "-D", self.data, "-R", "-X", "stream", "-c", "fast", "-d",
                          f"host=127.0.0.1 port={self.replica_of.port} user=postgres sslmode=require "
-                         f"application_name=replica passfile={self.replica_of.folder / 'own-passwords'}"]))
+                         f"application_name=replica passfile={self.origin.folder / 'own-passwords'}", "-w"]))
         return self
 
     def write(self, name, text, mode=0o644):
@@ -89,17 +90,22 @@ class Server:
         self.passfile.chmod(0o600)
 
     @property
+    def origin(self):
+        """The server whose copy this is, or that of its origin."""
+        return self if self.replica_of is None else self.replica_of.origin
+
+    @property
     def passfile(self):
-        return (self.replica_of or self).folder / "passwords"
+        return self.origin.folder / "passwords"
 
     @property
     def ca(self):
-        return (self.replica_of or self).folder / "server.crt"
+        return self.origin.folder / "server.crt"
 
     # --- running it
 
     def options(self, **settings):
-        files = (self.replica_of or self).folder
+        files = self.origin.folder
         settings = {"port": self.port, "listen_addresses": "127.0.0.1", "unix_socket_directories": self.folder,
                     "ssl": "on", "ssl_cert_file": files / "server.crt", "ssl_key_file": files / "server.key",
                     "max_connections": 40, "log_line_prefix": "%m [%p] ", **settings}
@@ -110,7 +116,8 @@ class Server:
             self.make()
         log = (self.folder / "log").open("a")
         self.process = subprocess.Popen([str(part) for part in as_user(
-            [PROGRAMS / "postgres", "-D", self.data, *self.options(**settings)])], cwd="/", stdout=log, stderr=log)
+            [PROGRAMS / "postgres", "-D", self.data, *self.options(**settings)])], cwd="/", stdout=log, stderr=log,
+            env=HOMELESS)
         self.wait_ready()
         return self
 
@@ -120,6 +127,20 @@ class Server:
             if self.process.poll() is not None or time.monotonic() > until:
                 raise RuntimeError(f"not ready: {(self.folder / 'log').read_text()[-2000:]}")
             time.sleep(.05)
+
+    def reload(self, **settings):
+        """Changes settings of the running server."""
+        for name, value in settings.items():
+            self.sql(f"ALTER SYSTEM SET {name} = '{value}'")
+        self.sql("SELECT pg_reload_conf()")
+
+    def promote(self):
+        run(as_user([PROGRAMS / "pg_ctl", "-D", self.data, "-w", "promote"]))
+
+    def kill(self):
+        """All of its processes at once, as when the machine dies."""
+        self.process.kill()
+        self.process.wait(60)
 
     def stop(self, mode="fast"):
         if self.process is not None and self.process.poll() is None:
