@@ -771,7 +771,7 @@ enum cv_err cv_peer_accept(uv_stream_t *server, const struct cv_peer_origin *ori
   struct cv_peer *peer;
   CV_TRY(new_peer(origin, &peer, why));
   int status = uv_accept(server, (uv_stream_t *)&peer->tcp);
-  cv_address_of(&peer->tcp, peer->address, sizeof(peer->address));
+  cv_sockaddr_text(&peer->tcp, peer->address, sizeof(peer->address));
   *ret = peer;
   start_handshake(peer, status);
   return CV_OK;
