@@ -12,10 +12,10 @@
 
 static const struct cv_config_rule rules[] = {
     {.key = "broker",
-     .type = CV_CONFIG_TEXT,
+     .type = CV_CONFIG_ADDRESSES,
      .offset = AT(broker),
      .fallback = "127.0.0.1:7401",
-     .help = "HOST:PORT of the broker"},
+     .help = "address of the broker, or those of its processes, of which one is active"},
     {.key = "broker_name",
      .type = CV_CONFIG_PARTY,
      .offset = AT(broker_name),

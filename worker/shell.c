@@ -677,6 +677,7 @@ int cv_worker_run(const struct cv_worker_settings *settings) {
       .database = "given.db",
       .roles = 1U << CV_ROLE_WORKER | 1U << CV_ROLE_GATEWAY,
       .dial = {{.address = settings->broker,
+                .may_be_several = true,
                 .to = {.roles = 1U << CV_ROLE_BROKER, .names = settings->broker_name},
                 .called = "broker"},
                {.address = settings->cobroker, .to = {.roles = 1U << CV_ROLE_COBROKER}, .called = "co-broker"}},

@@ -21,7 +21,8 @@
 
 struct cv_worker_settings {
   struct cv_daemon_settings daemon;
-  char *broker, *broker_name, *campaign, *requesters, *state;
+  char *broker; /* one or several (base/address.h) */
+  char *broker_name, *campaign, *requesters, *state;
   char *cobroker, *accept_pairs; /* both, or neither */
   uint64_t seed, concurrency;    /* seed: CV_WORKS_SEED_NONE if unset */
   double arrival_rate, accept_epsilon, accept_delta;

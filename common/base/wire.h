@@ -7,9 +7,17 @@
 #define CV_BASE_WIRE_H
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "common/base/arena.h"
 #include "common/base/buf.h"
+
+/* The reason in the goodbye of a party from which another process with the same name takes over: its peers connect
+ * again, as after a lost connection, and repeat what was not answered. */
+#define CV_GOODBYE_MOVED "moved"
+static inline bool cv_goodbye_is_moved(const char *why) {
+  return strcmp(why, CV_GOODBYE_MOVED) == 0;
+}
 
 /* A frame is a schema-specific struct of `frame_bytes` bytes. */
 struct cv_wire {

@@ -9,7 +9,7 @@
 
 static bool owns_text(const struct cv_config_rule *rule) {
   return rule->type == CV_CONFIG_TEXT || rule->type == CV_CONFIG_PATH || rule->type == CV_CONFIG_WORDS ||
-         rule->type == CV_CONFIG_PARTY || rule->type == CV_CONFIG_PARTIES;
+         rule->type == CV_CONFIG_PARTY || rule->type == CV_CONFIG_PARTIES || rule->type == CV_CONFIG_ADDRESSES;
 }
 
 enum cv_err cv_settings_init(struct cv_settings *settings, const struct cv_config_rule *rules, size_t count) {
@@ -108,23 +108,65 @@ static enum cv_err fail_value(const struct cv_config_rule *rule, const struct cv
     return cv_yaml_expected(yaml, node, name, expected, why);
   }
   yaml_node_t word = *node;
-  if (rule->type == CV_CONFIG_WORDS && node->start_mark.line == node->end_mark.line) {
+  if ((rule->type == CV_CONFIG_WORDS || rule->type == CV_CONFIG_ADDRESSES) &&
+      node->start_mark.line == node->end_mark.line) {
     word.start_mark.column += at + (node->data.scalar.style != YAML_PLAIN_SCALAR_STYLE);
   }
   return cv_yaml_fail(yaml, &word, why, "%s", stray.text);
 }
 
-static enum cv_err take_value(struct cv_settings *settings, size_t index, const struct cv_yaml *yaml,
-                              const yaml_node_t *node, const char *name, struct cv_why *why) {
+static enum cv_err fail_parse(const struct cv_config_rule *rule, const struct cv_yaml *yaml, const yaml_node_t *node,
+                              const char *name, enum cv_err err, struct cv_why *why) {
+  return err == CV_ERR_INVALID ? fail_value(rule, yaml, node, name, why) : cv_yaml_no_memory(yaml->path, why);
+}
+
+/* The items of a YAML list, separated by commas, as an option has them; each is checked here, for its place. */
+static enum cv_err join_items(const struct cv_config_rule *rule, struct cv_yaml *yaml, const yaml_node_t *list,
+                              const char *name, struct cv_buf *ret, struct cv_why *why) {
+  for (size_t i = 0; i < cv_yaml_items(list); i++) {
+    const yaml_node_t *item = cv_yaml_item(yaml, list, i);
+    union cv_value value;
+    enum cv_err err = may_be(rule, item) ? cv_value_parse(rule, cv_yaml_text(item), NULL, &value) : CV_ERR_INVALID;
+    if (err != CV_OK) {
+      return fail_parse(rule, yaml, item, name, err, why);
+    }
+    cv_buf_put(ret, ",", i > 0);
+    cv_buf_put(ret, value.text, strlen(value.text));
+    free(value.text);
+  }
+  cv_buf_put(ret, "", 1);
+  return cv_buf_ok(ret) ? CV_OK : cv_yaml_no_memory(yaml->path, why);
+}
+
+static enum cv_err take_list(struct cv_settings *settings, size_t index, struct cv_yaml *yaml, const yaml_node_t *list,
+                             const char *name, struct cv_why *why) {
+  const struct cv_config_rule *rule = &settings->rules[index];
+  struct cv_buf text = {0};
+  union cv_value value;
+  enum cv_err err = join_items(rule, yaml, list, name, &text, why);
+  if (err == CV_OK) {
+    err = cv_value_parse(rule, (const char *)text.data, NULL, &value);
+    if (err == CV_OK) {
+      cv_settings_put(settings, index, value);
+    } else {
+      err = fail_parse(rule, yaml, list, name, err, why);
+    }
+  }
+  cv_buf_fini(&text);
+  return err;
+}
+
+static enum cv_err take_value(struct cv_settings *settings, size_t index, struct cv_yaml *yaml, const yaml_node_t *node,
+                              const char *name, struct cv_why *why) {
   const struct cv_config_rule *rule = &settings->rules[index];
   union cv_value value;
+  if (rule->type == CV_CONFIG_ADDRESSES && node->type == YAML_SEQUENCE_NODE) {
+    return take_list(settings, index, yaml, node, name, why);
+  }
   enum cv_err err =
       may_be(rule, node) ? cv_value_parse(rule, cv_yaml_text(node), yaml->folder, &value) : CV_ERR_INVALID;
-  if (err == CV_ERR_INVALID) {
-    return fail_value(rule, yaml, node, name, why);
-  }
   if (err != CV_OK) {
-    return cv_yaml_no_memory(yaml->path, why); /* the only other error */
+    return fail_parse(rule, yaml, node, name, err, why);
   }
   cv_settings_put(settings, index, value);
   return CV_OK;
@@ -209,6 +251,7 @@ void cv_settings_give(struct cv_settings *settings, void *into) {
       case CV_CONFIG_WORDS:
       case CV_CONFIG_PARTY:
       case CV_CONFIG_PARTIES:
+      case CV_CONFIG_ADDRESSES:
         memcpy(field, &value.text, sizeof(value.text));
         break;
       case CV_CONFIG_WHOLE:

@@ -22,8 +22,9 @@ enum cv_config_type {
   CV_CONFIG_WORD,  /* int: index into `choices` */
   CV_CONFIG_WORDS, /* char *, owned: some of `choices`, separated by commas or blanks */
   CV_CONFIG_PARTY, /* char *, owned: the name of a party (party.h) */
-  CV_CONFIG_PARTIES, /* char *, owned: a list of such names, or any */
-  CV_CONFIG_OTHER,   /* no field: the section's reader takes the value itself; `noun` says what it expects */
+  CV_CONFIG_PARTIES,   /* char *, owned: a list of such names, or any */
+  CV_CONFIG_ADDRESSES, /* char *, owned: HOST:PORT, or a list of them (address.h); in a file also as a YAML list */
+  CV_CONFIG_OTHER,     /* no field: the section's reader takes the value itself; `noun` says what it expects */
 };
 
 struct cv_config_rule {

@@ -3,6 +3,8 @@
  * Profiles: brokers that a requester uses, by name, in profiles.yaml of the folder crowdveil in $XDG_CONFIG_HOME or
  * ~/.config. Paths in it are relative to that folder.
  *
+ * `broker` may be a list.
+ *
  *   default: city
  *   profiles:
  *     city: {broker: "broker.example:7401", broker_name: main, tls: {ca: ca.crt, cert: alice.crt, key: alice.key}}

@@ -69,6 +69,8 @@ static const char *placeholder(const struct cv_config_rule *rule) {
       return " NAME";
     case CV_CONFIG_PARTIES:
       return " NAMES";
+    case CV_CONFIG_ADDRESSES:
+      return " ADDRESSES";
     case CV_CONFIG_OTHER: /* in sections of files only */
       break;
   }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/address.h"
 #include "common/base/nearest.h"
 #include "common/base/party.h"
 #include "common/base/text.h"
@@ -117,14 +118,20 @@ static size_t choices_of(const struct cv_config_rule *rule) {
   return n;
 }
 
-/* Finds the first word of the text that is not a choice and copies it to `to`; false if there is none. */
+static bool is_good(const struct cv_config_rule *rule, const char *word) {
+  struct cv_address address;
+  int which;
+  return rule->type == CV_CONFIG_ADDRESSES ? cv_address_parse(word, &address, NULL) == CV_OK
+                                           : parse_word(word, rule->choices, &which);
+}
+
+/* Finds the first word of the text that is no choice, or no address, and copies it to `to`; false if there is none. */
 static bool find_stray(const struct cv_config_rule *rule, const char *text, char *to, size_t size, size_t *ret_at) {
   const char *at = text;
   size_t n;
-  int which;
   for (const char *word; (word = cv_text_word(&at, &n)) != NULL;) {
     (void)snprintf(to, size, "%.*s", (int)(n < size ? n : size - 1), word);
-    if (n >= size || !parse_word(to, rule->choices, &which)) {
+    if (n >= size || !is_good(rule, to)) {
       *ret_at = (size_t)(word - text);
       return true;
     }
@@ -133,14 +140,18 @@ static bool find_stray(const struct cv_config_rule *rule, const char *text, char
 }
 
 static bool are_words(const struct cv_config_rule *rule, const char *text) {
-  char stray[64];
+  char stray[CV_ADDRESS_BYTES];
   const char *first = text;
   size_t n, at;
   return cv_text_word(&first, &n) != NULL && !find_stray(rule, text, stray, sizeof(stray), &at);
 }
 
-/* A word of a list of words. */
+/* A word of a list of words, or of addresses. */
 static void describe_stray(const struct cv_config_rule *rule, const char *name, const char *stray, struct cv_why *ret) {
+  if (rule->type == CV_CONFIG_ADDRESSES) {
+    cv_why_set(ret, "%s has %s; " CV_ADDRESS_EXPECTED, name, cv_text_quote(stray).text);
+    return;
+  }
   const char *nearest = cv_nearest(stray, rule->choices, choices_of(rule));
   if (nearest != NULL) {
     cv_why_set(ret, "%s names %s; did you mean \"%s\"?", name, cv_text_quote(stray).text, nearest);
@@ -153,8 +164,9 @@ static void describe_stray(const struct cv_config_rule *rule, const char *name, 
 
 bool cv_value_stray(const struct cv_config_rule *rule, const char *name, const char *text, struct cv_why *ret,
                     size_t *ret_at) {
-  char stray[64];
-  if (rule->type == CV_CONFIG_WORDS && find_stray(rule, text, stray, sizeof(stray), ret_at)) {
+  char stray[CV_ADDRESS_BYTES];
+  bool is_list = rule->type == CV_CONFIG_WORDS || rule->type == CV_CONFIG_ADDRESSES;
+  if (is_list && find_stray(rule, text, stray, sizeof(stray), ret_at)) {
     describe_stray(rule, name, stray, ret);
     return true;
   }
@@ -193,6 +205,7 @@ static enum cv_err parse_text(const struct cv_config_rule *rule, const char *tex
 enum cv_err cv_value_parse(const struct cv_config_rule *rule, const char *text, const char *folder,
                            union cv_value *ret) {
   union cv_value value = {0};
+  struct cv_addresses addresses;
   bool fits = false;
   switch (rule->type) {
     case CV_CONFIG_TEXT:
@@ -218,6 +231,12 @@ enum cv_err cv_value_parse(const struct cv_config_rule *rule, const char *text, 
       break;
     case CV_CONFIG_WORDS:
       fits = are_words(rule, text);
+      if (fits) {
+        CV_TRY(parse_text(rule, text, NULL, &value.text));
+      }
+      break;
+    case CV_CONFIG_ADDRESSES:
+      fits = cv_addresses_parse(text, &addresses, NULL) == CV_OK;
       if (fits) {
         CV_TRY(parse_text(rule, text, NULL, &value.text));
       }
@@ -308,6 +327,9 @@ void cv_value_describe(const struct cv_config_rule *rule, char *to, size_t size)
       break;
     case CV_CONFIG_PARTIES:
       (void)snprintf(to, size, "names in certificates, separated by commas or blanks, or " CV_PARTY_ANY);
+      break;
+    case CV_CONFIG_ADDRESSES:
+      (void)snprintf(to, size, "HOST:PORT, or up to %d of them, separated by commas or blanks", CV_ADDRESSES_MAX);
       break;
     case CV_CONFIG_OTHER:
       (void)snprintf(to, size, "%s", rule->noun);

@@ -151,7 +151,7 @@ static void stop(struct cv_daemon *daemon) {
   cv_admin_stop(daemon->admin);
   cv_backup_stop(&daemon->backup);
   cv_page_site_free(&daemon->page);
-  cv_lanes_close(&daemon->lanes, daemon->config->moves && daemon->draining ? "moved" : "shutting down");
+  cv_lanes_close(&daemon->lanes, daemon->config->moves && daemon->draining ? CV_GOODBYE_MOVED : "shutting down");
   daemon->ops->stop == NULL ? (void)0 : daemon->ops->stop(daemon->party);
   close_handles(daemon);
 }

@@ -102,6 +102,7 @@ enum { CV_DAEMON_DIALS = 2, CV_DAEMON_SERVERS = 4 };
 /* A peer that the daemon dials. */
 struct cv_daemon_dial {
   const char *address;    /* HOST:PORT; NULL: none */
+  bool may_be_several;    /* `address` may be a list (base/address.h) of processes, of which one is active */
   struct cv_tls_peers to; /* peers accepted there; each address has roles of its own */
   const char *called;     /* name of that peer in the log: "third-party" */
 };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/daemon/network.h"
 
+#include "common/base/address.h"
+
 static struct cv_tls_files tls_files(const struct cv_network *network) {
   return (struct cv_tls_files)CV_CHANNEL_FILES(&network->config->settings->channel);
 }
@@ -63,6 +65,11 @@ enum cv_err cv_network_bind(struct cv_network *network, uv_loop_t *loop, struct 
                                 &network->listener, why);
 }
 
+static enum cv_err check_address(const struct cv_daemon_dial *dial, struct cv_why *why) {
+  struct cv_address only;
+  return dial->may_be_several ? CV_OK : cv_address_parse(dial->address, &only, why);
+}
+
 enum cv_err cv_network_open(struct cv_network *network, uv_loop_t *loop, struct cv_lane *newcomer,
                             cv_network_failed_fn *const failed[CV_DAEMON_DIALS], struct cv_rng *rng,
                             struct cv_why *why) {
@@ -73,6 +80,7 @@ enum cv_err cv_network_open(struct cv_network *network, uv_loop_t *loop, struct 
   }
   for (size_t i = 0; i < CV_DAEMON_DIALS; i++) {
     if (config->dial[i].address != NULL) {
+      CV_TRY(check_address(&config->dial[i], why));
       CV_TRY(cv_dialer_start(loop, config->dial[i].address, network->dial[i].tls, &CV_LANES_PEER_OPS, newcomer,
                              failed[i], &limits, cv_rng_u64(rng), &network->dial[i].dialer, why));
     }

@@ -1,93 +1,149 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An attempt resolves the name, then connects to its addresses in turn until a handshake succeeds. After a failed
- * attempt, or after the connection has ended, the timer starts the next attempt.
+ * A cycle takes the addresses in turn, from `at` on: it resolves the name, then connects to what it has found, until a
+ * handshake succeeds. After a cycle that has failed, or after the connection has ended, the timer starts the next one.
  */
 #include "common/net/dialer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/address.h"
 #include "common/base/rng.h"
-#include "common/net/address.h"
 #include "common/net/peer_state.h"
 #include "common/net/uverr.h"
 
 enum { FIRST_DELAY_MS = 100, LAST_DELAY_MS = 5000, STEADY_MS = 250 };
+
+/* Where the party may be. */
+struct place {
+  struct cv_address address;
+  char text[CV_ADDRESS_BYTES];
+  SSL_SESSION *session; /* to resume, of this address only: another process there has other tickets */
+};
 
 /* Freed when the timer is closed, the resolver has answered and the peer is freed. */
 struct cv_dialer {
   uv_timer_t timer;
   uv_getaddrinfo_t resolve;
   bool stopped, timer_closed, resolving;
-  struct addrinfo *found; /* addresses of this attempt */
-  struct addrinfo *at;    /* the address being tried */
+  struct place place[CV_ADDRESSES_MAX];
+  size_t places, at;      /* at: being tried, or connected to */
+  size_t tried;           /* in this cycle, before `at` */
+  struct addrinfo *found; /* what the name of `at` stands for */
+  struct addrinfo *host;  /* the one being tried */
   struct cv_peer *peer;   /* NULL between connections */
-  unsigned delay_ms;      /* before the next attempt, without jitter */
+  unsigned delay_ms;      /* before the next cycle, without jitter */
+  unsigned attempt_ms;    /* in this cycle */
   uint64_t jitter;
+  struct cv_why why; /* of this cycle: the failure at each address so far */
   struct cv_hub *hub;
   struct cv_tls *tls;
-  SSL_SESSION *session; /* to resume */
   struct cv_peer_ops ops;
   void *data;
   void (*failed)(void *data, const struct cv_why *why);
   struct cv_net_limits limits;
-  struct cv_address address;
-  char text[CV_ADDRESS_BYTES];
 };
 
-static void connect_next(struct cv_dialer *dialer);
+static void forget_sessions(struct cv_dialer *dialer) {
+  for (size_t i = 0; i < dialer->places; i++) {
+    SSL_SESSION_free(dialer->place[i].session);
+    dialer->place[i].session = NULL;
+  }
+}
 
 static void free_if_over(struct cv_dialer *dialer) {
   if (!dialer->timer_closed || dialer->resolving || dialer->peer != NULL) {
     return;
   }
   uv_freeaddrinfo(dialer->found);
-  SSL_SESSION_free(dialer->session);
+  forget_sessions(dialer);
   cv_tls_unref(dialer->tls);
   cv_hub_unref(dialer->hub);
   free(dialer);
 }
 
-static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *found);
-
-static void tell(struct cv_dialer *dialer, const struct cv_why *why) {
-  if (!dialer->stopped && dialer->failed != NULL) {
-    dialer->failed(dialer->data, why);
-  }
-}
-
 static void on_timer(uv_timer_t *timer);
 
+static unsigned at_most(unsigned ms, unsigned most) {
+  return ms < most ? ms : most;
+}
+
+/* The delay and the bound on an attempt of the first cycle; with one address the latter is the handshake's limit. */
+static void begin_anew(struct cv_dialer *dialer) {
+  unsigned most = dialer->limits.handshake_ms;
+  dialer->delay_ms = FIRST_DELAY_MS;
+  dialer->attempt_ms = dialer->places == 1 ? most : at_most(CV_DIAL_ATTEMPT_MS, most);
+}
+
+/* Starts a cycle, with the address after this one. */
 static void start_again_later(struct cv_dialer *dialer) {
   if (dialer->stopped) {
     return;
   }
+  dialer->at = (dialer->at + 1) % dialer->places;
+  dialer->tried = 0;
   /* Wait between half of the delay and all of it. */
   dialer->jitter = cv_mix64(dialer->jitter + 1);
   uint64_t half = dialer->delay_ms / 2;
   uint64_t delay = half + dialer->jitter % (half + 1);
   /* Doubled, and drawn at random: thousands of workers must not return to a restarted broker at the same moment. */
-  dialer->delay_ms = dialer->delay_ms * 2 < LAST_DELAY_MS ? dialer->delay_ms * 2 : LAST_DELAY_MS;
+  dialer->delay_ms = at_most(2 * dialer->delay_ms, dialer->places > 1 ? CV_DIAL_DELAY_MS : LAST_DELAY_MS);
   (void)uv_timer_start(&dialer->timer, on_timer, delay, 0);
+}
+
+static void resolve(struct cv_dialer *dialer);
+
+/* This address has failed, and `why` begins with it: tries the next one at once, or ends the cycle. */
+static void try_next(struct cv_dialer *dialer, const struct cv_why *why) {
+  if (dialer->stopped) {
+    return;
+  }
+  if (dialer->tried == 0) {
+    dialer->why = *why;
+  } else {
+    size_t n = strlen(dialer->why.text);
+    (void)snprintf(dialer->why.text + n, sizeof(dialer->why.text) - n, "; %s", why->text);
+  }
+  if (++dialer->tried < dialer->places) {
+    dialer->at = (dialer->at + 1) % dialer->places;
+    resolve(dialer);
+    return;
+  }
+  /* A host that is only slow must be reached in the end. */
+  if (dialer->places > 1) {
+    dialer->attempt_ms = at_most(2 * dialer->attempt_ms, at_most(CV_DIAL_ATTEMPT_MOST_MS, dialer->limits.handshake_ms));
+  }
+  if (dialer->failed != NULL) {
+    dialer->failed(dialer->data, &dialer->why);
+  }
+  start_again_later(dialer);
 }
 
 static void cannot_resolve(struct cv_dialer *dialer, int status) {
   struct cv_why why;
-  (void)cv_uv_err(cv_uv_fail(&why, status, "%s: cannot resolve the name", dialer->text));
-  tell(dialer, &why);
-  start_again_later(dialer);
+  (void)cv_uv_err(cv_uv_fail(&why, status, "%s: cannot resolve the name", dialer->place[dialer->at].text));
+  try_next(dialer, &why);
 }
 
-static void on_timer(uv_timer_t *timer) {
-  struct cv_dialer *dialer = timer->data;
-  struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
-  int status = uv_getaddrinfo(dialer->hub->loop, &dialer->resolve, on_resolved, dialer->address.host,
-                              dialer->address.port, &hints);
-  if (status == 0) {
-    dialer->resolving = true;
-  } else {
-    cannot_resolve(dialer, status);
+static void on_peer_gone(void *owner, struct cv_peer *peer);
+
+static void connect_host(struct cv_dialer *dialer) {
+  struct place *place = &dialer->place[dialer->at];
+  struct cv_net_limits limits = dialer->limits;
+  limits.handshake_ms = dialer->attempt_ms;
+  struct cv_peer_origin origin = {.ops = &dialer->ops,
+                                  .data = dialer->data,
+                                  .limits = &limits,
+                                  .tls = dialer->tls,
+                                  .hub = dialer->hub,
+                                  .slot = &place->session,
+                                  .owner = dialer,
+                                  .gone = on_peer_gone};
+  struct cv_why why;
+  if (cv_peer_connect(dialer->host->ai_addr, place->text, &origin, &dialer->peer, &why) != CV_OK) {
+    cv_why_prefix(&why, "%s", place->text);
+    try_next(dialer, &why);
   }
 }
 
@@ -95,14 +151,29 @@ static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *foun
   struct cv_dialer *dialer = req->data;
   dialer->resolving = false;
   uv_freeaddrinfo(dialer->found);
-  dialer->found = dialer->at = status == 0 ? found : NULL;
+  dialer->found = dialer->host = status == 0 ? found : NULL;
   if (dialer->stopped) {
     free_if_over(dialer);
   } else if (status == 0) {
-    connect_next(dialer);
+    connect_host(dialer);
   } else {
     cannot_resolve(dialer, status);
   }
+}
+
+static void resolve(struct cv_dialer *dialer) {
+  const struct cv_address *address = &dialer->place[dialer->at].address;
+  struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+  int status = uv_getaddrinfo(dialer->hub->loop, &dialer->resolve, on_resolved, address->host, address->port, &hints);
+  if (status == 0) {
+    dialer->resolving = true;
+  } else {
+    cannot_resolve(dialer, status);
+  }
+}
+
+static void on_timer(uv_timer_t *timer) {
+  resolve(timer->data);
 }
 
 static void on_peer_gone(void *owner, struct cv_peer *peer) {
@@ -111,17 +182,16 @@ static void on_peer_gone(void *owner, struct cv_peer *peer) {
   if (peer->was_open) {
     /* A connection that is closed at once, again and again, counts as a failed attempt: keep the back-off. */
     if (uv_now(dialer->hub->loop) - peer->opened_ms >= STEADY_MS) {
-      dialer->delay_ms = FIRST_DELAY_MS;
+      begin_anew(dialer);
     }
     peer->ops.closed(peer, &peer->why);
     start_again_later(dialer);
-  } else if (!dialer->stopped && dialer->at != NULL && dialer->at->ai_next != NULL) {
-    /* A name with several addresses: the next one is tried at once, without a pause. */
-    dialer->at = dialer->at->ai_next;
-    connect_next(dialer);
+  } else if (!dialer->stopped && dialer->host != NULL && dialer->host->ai_next != NULL) {
+    /* A name that stands for several hosts: the next one is tried at once, too. */
+    dialer->host = dialer->host->ai_next;
+    connect_host(dialer);
   } else {
-    tell(dialer, &peer->why);
-    start_again_later(dialer);
+    try_next(dialer, &peer->why);
   }
   /* Stopped while the connection was closing: this was the last thing to wait for. */
   if (dialer->stopped) {
@@ -129,32 +199,15 @@ static void on_peer_gone(void *owner, struct cv_peer *peer) {
   }
 }
 
-static void connect_next(struct cv_dialer *dialer) {
-  struct cv_peer_origin origin = {.ops = &dialer->ops,
-                                  .data = dialer->data,
-                                  .limits = &dialer->limits,
-                                  .tls = dialer->tls,
-                                  .hub = dialer->hub,
-                                  .slot = &dialer->session,
-                                  .owner = dialer,
-                                  .gone = on_peer_gone};
-  struct cv_why why;
-  if (cv_peer_connect(dialer->at->ai_addr, dialer->text, &origin, &dialer->peer, &why) != CV_OK) {
-    cv_why_prefix(&why, "%s", dialer->text);
-    tell(dialer, &why);
-    start_again_later(dialer);
-  }
-}
-
-enum cv_err cv_dialer_start(uv_loop_t *loop, const char *address, struct cv_tls *tls, const struct cv_peer_ops *ops,
+enum cv_err cv_dialer_start(uv_loop_t *loop, const char *addresses, struct cv_tls *tls, const struct cv_peer_ops *ops,
                             void *data, void (*failed)(void *data, const struct cv_why *why),
                             const struct cv_net_limits *limits, uint64_t jitter_seed, struct cv_dialer **ret,
                             struct cv_why *why) {
-  struct cv_address parsed;
-  CV_TRY(cv_address_parse(address, &parsed, why));
+  struct cv_addresses parsed;
+  CV_TRY(cv_addresses_parse(addresses, &parsed, why));
   struct cv_dialer *dialer = calloc(1, sizeof(*dialer));
   if (dialer == NULL) {
-    return cv_fail(why, CV_ERR_NOMEM, "%s: no memory for a dialer", address);
+    return cv_fail(why, CV_ERR_NOMEM, "%s: no memory for a dialer", addresses);
   }
   *dialer = (struct cv_dialer){.tls = tls,
                                .ops = *ops,
@@ -162,15 +215,18 @@ enum cv_err cv_dialer_start(uv_loop_t *loop, const char *address, struct cv_tls 
                                .failed = failed,
                                .limits = *limits,
                                .jitter = jitter_seed,
-                               .delay_ms = FIRST_DELAY_MS,
-                               .address = parsed};
+                               .places = parsed.count};
+  for (size_t i = 0; i < parsed.count; i++) {
+    dialer->place[i].address = parsed.address[i];
+    memcpy(dialer->place[i].text, parsed.text[i], sizeof(parsed.text[i]));
+  }
+  begin_anew(dialer);
   enum cv_err err = cv_hub_ref(loop, &dialer->hub, why);
   if (err != CV_OK) {
     free(dialer);
     return err;
   }
   cv_tls_ref(tls);
-  (void)snprintf(dialer->text, sizeof(dialer->text), "%s", address);
   (void)uv_timer_init(loop, &dialer->timer);
   dialer->timer.data = dialer->resolve.data = dialer;
   (void)uv_timer_start(&dialer->timer, on_timer, 0, 0);
@@ -183,8 +239,7 @@ void cv_dialer_set_tls(struct cv_dialer *dialer, struct cv_tls *tls) {
   cv_tls_unref(dialer->tls);
   dialer->tls = tls;
   /* Made under the old certificates, and so not resumed under the new ones. */
-  SSL_SESSION_free(dialer->session);
-  dialer->session = NULL;
+  forget_sessions(dialer);
   if (dialer->peer != NULL) {
     cv_peer_set_tls(dialer->peer, tls);
   }

@@ -256,7 +256,7 @@ static int bind_to(struct cv_listener *listener, const struct cv_address *addres
     status = uv_tcp_getsockname(&listener->tcp, (struct sockaddr *)&bound, &n);
   }
   if (status == 0) {
-    listener->port = cv_address_port((struct sockaddr *)&bound);
+    listener->port = cv_sockaddr_port((struct sockaddr *)&bound);
   }
   return status;
 }

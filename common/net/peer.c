@@ -18,8 +18,7 @@
 #include "common/net/uverr.h"
 
 enum {
-  LINGER_MS =
-      1000, /* timeout for the last bytes, and for the other side to close; restarted whenever bytes were sent */
+  LINGER_MS = 1000, /* for the last bytes, and for the other side to close; restarted whenever bytes were sent */
   WAITING_MS =
       1000, /* a server without session tickets never confirms: after this time the client counts as accepted */
   PROBES = 3,
@@ -760,6 +759,7 @@ static void start_handshake(struct cv_peer *peer, int status) {
   (void)uv_tcp_nodelay(&peer->tcp, 1);
   watch_silence(peer);
   peer->state = CV_PEER_HANDSHAKE;
+  cv_tls_conn_offer(&peer->conn);
   start_reading(peer);
   if (peer->state == CV_PEER_HANDSHAKE) {
     pump(peer, NULL, 0);
@@ -771,7 +771,7 @@ enum cv_err cv_peer_accept(uv_stream_t *server, const struct cv_peer_origin *ori
   struct cv_peer *peer;
   CV_TRY(new_peer(origin, &peer, why));
   int status = uv_accept(server, (uv_stream_t *)&peer->tcp);
-  cv_address_of(&peer->tcp, peer->address, sizeof(peer->address));
+  cv_sockaddr_text(&peer->tcp, peer->address, sizeof(peer->address));
   *ret = peer;
   start_handshake(peer, status);
   return CV_OK;

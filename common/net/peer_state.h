@@ -6,14 +6,13 @@
 #include <stdbool.h>
 #include <uv.h>
 
+#include "common/base/address.h"
 #include "common/base/buf.h"
 #include "common/net/frame.h"
 #include "common/net/hub.h"
 #include "common/net/peer.h"
 #include "common/net/peer_limits.h"
 #include "common/net/tls_conn.h"
-
-enum { CV_ADDRESS_BYTES = 280 };
 
 /*
  *   CONNECTING -> HANDSHAKE -> WAITING -> OPEN -> FLUSHING -> LINGERING -> CLOSED

@@ -550,18 +550,6 @@ size_t cv_tls_denied_beyond(const struct cv_tls *tls, const struct cv_tls *other
 
 /* --- connections --- */
 
-/* Offers the session in the slot, once: using a ticket twice would link two connections. */
-static void offer_session(struct cv_tls_conn *conn) {
-  if (conn->slot == NULL || *conn->slot == NULL) {
-    return;
-  }
-  if (session_left(conn->made_by, *conn->slot) > 0) {
-    (void)SSL_set_session(conn->ssl, *conn->slot);
-  }
-  SSL_SESSION_free(*conn->slot);
-  *conn->slot = NULL;
-}
-
 enum cv_err cv_tls_conn_open(struct cv_tls *tls, struct cv_tls_conn *conn, struct cv_why *why) {
   /* OpenSSL's error queue is per thread: what another connection has left must not be taken for ours. */
   ERR_clear_error();
@@ -581,9 +569,19 @@ enum cv_err cv_tls_conn_open(struct cv_tls *tls, struct cv_tls_conn *conn, struc
     SSL_set_accept_state(conn->ssl);
   } else {
     SSL_set_connect_state(conn->ssl);
-    offer_session(conn);
   }
   return CV_OK;
+}
+
+void cv_tls_conn_offer(struct cv_tls_conn *conn) {
+  if (conn->slot == NULL || *conn->slot == NULL) {
+    return;
+  }
+  if (session_left(conn->made_by, *conn->slot) > 0) {
+    (void)SSL_set_session(conn->ssl, *conn->slot);
+  }
+  SSL_SESSION_free(*conn->slot);
+  *conn->slot = NULL;
 }
 
 void cv_tls_conn_close(struct cv_tls_conn *conn) {

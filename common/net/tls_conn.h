@@ -30,8 +30,11 @@ struct cv_tls_conn {
 
 /* Takes a reference; cv_tls_unref() drops it, and the last one frees the context. */
 void cv_tls_ref(struct cv_tls *tls);
-/* `conn` must be all zero except for `out`, `slot` and `answers`; the session in the slot is used up. */
+/* `conn` must be all zero except for `out`, `slot` and `answers`. */
 CV_MUST_USE enum cv_err cv_tls_conn_open(struct cv_tls *tls, struct cv_tls_conn *conn, struct cv_why *why);
+/* A client, once there is a connection, as one that is refused must not cost the session: offers the session in its
+ * slot, and uses it up, as using a ticket twice would link two connections. */
+void cv_tls_conn_offer(struct cv_tls_conn *conn);
 void cv_tls_conn_close(struct cv_tls_conn *conn);
 /* The result of a successful check. */
 struct cv_tls_passed {

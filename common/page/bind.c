@@ -36,7 +36,7 @@ static enum cv_err listen_at(const struct addrinfo *at, const char *what, const 
     return err;
   }
   *ret = fd;
-  *ret_port = cv_address_port((const struct sockaddr *)&own);
+  *ret_port = cv_sockaddr_port((const struct sockaddr *)&own);
   return CV_OK;
 }
 

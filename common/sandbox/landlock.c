@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "common/net/address.h"
+#include "common/base/address.h"
 #include "common/sandbox/parts.h"
 
 #define FS_UP_TO(right) (((right) << 1) - 1)
@@ -182,6 +182,22 @@ static enum cv_err permit_port(struct rules *rules, uint64_t port) {
   return syscall(SYS_landlock_add_rule, rules->fd, RULE_NET_PORT, &rule, 0) == 0 ? CV_OK : CV_ERR_IO;
 }
 
+/* Each port once: mostly all are the same. */
+static enum cv_err permit_ports_of(struct rules *rules, const struct cv_addresses *addresses, bool are_more) {
+  for (size_t i = 0; i < addresses->count; i++) {
+    const char *port = addresses->address[i].port;
+    size_t before = 0;
+    while (strcmp(addresses->address[before].port, port) != 0) {
+      before++;
+    }
+    if (before == i) {
+      CV_TRY(permit_port(rules, strtoul(port, NULL, 10)));
+      say(rules->part, are_more || i > 0 ? " and " : ", connects to TCP port ", port);
+    }
+  }
+  return CV_OK;
+}
+
 /* Listening sockets are already bound, so no rule permits binding. DNS falls back to TCP for long answers. */
 static enum cv_err permit_ports(struct rules *rules, const struct cv_sandbox_needs *needs) {
   bool any = false;
@@ -190,10 +206,9 @@ static enum cv_err permit_ports(struct rules *rules, const struct cv_sandbox_nee
     return CV_OK;
   }
   for (size_t i = 0; i < CV_SANDBOX_DIALS; i++) {
-    struct cv_address address;
-    if (needs->dials[i] != NULL && cv_address_parse(needs->dials[i], &address, NULL) == CV_OK) {
-      CV_TRY(permit_port(rules, strtoul(address.port, NULL, 10)));
-      say(rules->part, any ? " and " : ", connects to TCP port ", address.port);
+    struct cv_addresses addresses;
+    if (needs->dials[i] != NULL && cv_addresses_parse(needs->dials[i], &addresses, NULL) == CV_OK) {
+      CV_TRY(permit_ports_of(rules, &addresses, any));
       any = true;
     }
   }

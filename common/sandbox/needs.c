@@ -3,7 +3,7 @@
 
 #include <arpa/inet.h>
 
-#include "common/net/address.h"
+#include "common/base/address.h"
 
 bool cv_sandbox_dials(const struct cv_sandbox_needs *needs) {
   bool any = false;
@@ -13,17 +13,24 @@ bool cv_sandbox_dials(const struct cv_sandbox_needs *needs) {
   return any;
 }
 
-static bool is_name(const char *dials) {
-  struct cv_address address;
+static bool has_name(const char *dials) {
+  struct cv_addresses addresses = {0};
   unsigned char ip[sizeof(struct in6_addr)];
-  return dials != NULL && cv_address_parse(dials, &address, NULL) == CV_OK &&
-         inet_pton(AF_INET, address.host, ip) != 1 && inet_pton(AF_INET6, address.host, ip) != 1;
+  bool any = false;
+  if (dials == NULL || cv_addresses_parse(dials, &addresses, NULL) != CV_OK) {
+    return false;
+  }
+  for (size_t i = 0; i < addresses.count; i++) {
+    const char *host = addresses.address[i].host;
+    any = any || (inet_pton(AF_INET, host, ip) != 1 && inet_pton(AF_INET6, host, ip) != 1);
+  }
+  return any;
 }
 
 bool cv_sandbox_looks_up(const struct cv_sandbox_needs *needs) {
   bool any = false;
   for (size_t i = 0; i < CV_SANDBOX_DIALS; i++) {
-    any = any || is_name(needs->dials[i]);
+    any = any || has_name(needs->dials[i]);
   }
   return any;
 }

@@ -19,7 +19,8 @@ struct cv_sandbox_needs {
   const char *socket;  /* Unix socket, removed at the end; the rule permits removing any file of its folder */
   bool listens;        /* a bound socket listens only later */
   const char *appends; /* file that may be created again in its folder, and appended to */
-  /* HOST:PORT: TCP to these ports only; if a HOST is a name, also name resolution. */
+  /* HOST:PORT, or a list of them (base/address.h): TCP to these ports only; if a HOST is a name, also name
+   * resolution. */
   const char *dials[CV_SANDBOX_DIALS];
 };
 

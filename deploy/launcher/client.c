@@ -79,7 +79,9 @@ static void on_frame(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
     give_up(client, line);
   } else if (frame.hello.present && cv_hello_check(&frame.hello, "broker", "requester", &why) != CV_OK) {
     give_up(client, why.text);
-    /* A goodbye with a reason is final: a new connection would end the same way. */
+  } else if (frame.goodbye != NULL && cv_goodbye_is_moved(frame.goodbye)) {
+    cv_peer_close(peer, "the broker moves to another address");
+    /* Any other goodbye with a reason is final: a new connection would end the same way. */
   } else if (frame.goodbye != NULL && frame.goodbye[0] != '\0') {
     char line[CV_WHY_BYTES + 40];
     (void)snprintf(line, sizeof(line), "the broker ended the connection: %s", frame.goodbye);

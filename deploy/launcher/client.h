@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The requester's connection to the broker. The client has one request at a time and sends it again after every
- * reconnection. That is safe: every request is idempotent (a Submit through its client key).
+ * reconnection. That is safe: every request is idempotent (a Submit through its client key). A broker that says that
+ * another process takes over (CV_GOODBYE_MOVED) is a lost connection; another goodbye with a reason is a failure.
  */
 #ifndef CV_LAUNCHER_CLIENT_H
 #define CV_LAUNCHER_CLIENT_H
@@ -17,7 +18,7 @@
 #include "common/net/dialer.h"
 #include "proto/codec/order.h"
 
-/* The broker's address and the requester's TLS files. */
+/* The broker's address, or several (base/address.h), and the requester's TLS files. */
 struct cv_client_settings {
   char *profile; /* its values are in the other fields already */
   char *broker, *broker_name, *ca, *cert, *key, *crl;
@@ -40,10 +41,10 @@ struct cv_client_settings {
    .is_option = true,                                                                          \
    .help = "a broker by its name in profiles.yaml (crowdveil profiles); or " CV_PROFILE_ENV},  \
       {.key = "broker",                                                                        \
-       .type = CV_CONFIG_TEXT,                                                                 \
+       .type = CV_CONFIG_ADDRESSES,                                                            \
        .offset = offsetof(owner, field.broker),                                                \
        .fallback = "127.0.0.1:7401",                                                           \
-       .help = "HOST:PORT of the broker"},                                                     \
+       .help = "address of the broker, or those of its processes, of which one is active"},    \
       {.key = "broker_name",                                                                   \
        .type = CV_CONFIG_PARTY,                                                                \
        .offset = offsetof(owner, field.broker_name),                                           \

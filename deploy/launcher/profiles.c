@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/address.h"
 #include "deploy/launcher/command.h"
 #include "deploy/launcher/json.h"
 
@@ -24,16 +25,38 @@ static const struct cv_config_table table = {
     .count = CV_COUNT(rules),
 };
 
-static const char *value_of(struct cv_profiles *profiles, const yaml_node_t *profile, const char *key) {
+struct value {
+  char text[CV_ADDRESSES_MAX * CV_ADDRESS_BYTES];
+};
+
+static void append(struct value *value, const yaml_node_t *node) {
+  size_t n = strlen(value->text);
+  if (node->type == YAML_SCALAR_NODE) {
+    (void)snprintf(value->text + n, sizeof(value->text) - n, "%s%s", n == 0 ? "" : ",", cv_yaml_text(node));
+  }
+}
+
+/* The value of a key, a list's as an option has it; NULL if there is none. */
+static const char *value_of(struct cv_profiles *profiles, const yaml_node_t *profile, const char *key,
+                            struct value *to) {
   const yaml_node_t *value = cv_yaml_find(&profiles->yaml, profile, key).value;
-  return value != NULL && value->type == YAML_SCALAR_NODE ? cv_yaml_text(value) : NULL;
+  to->text[0] = '\0';
+  if (value != NULL && value->type == YAML_SEQUENCE_NODE) {
+    for (size_t i = 0; i < cv_yaml_items(value); i++) {
+      append(to, cv_yaml_item(&profiles->yaml, value, i));
+    }
+  } else if (value != NULL) {
+    append(to, value);
+  }
+  return to->text[0] != '\0' ? to->text : NULL;
 }
 
 static void print(struct cv_profiles *profiles) {
   for (size_t i = 0; i < cv_yaml_pairs(profiles->profiles); i++) {
     struct cv_yaml_pair pair = cv_yaml_pair(&profiles->yaml, profiles->profiles, i);
-    const char *name = cv_yaml_text(pair.key), *broker = value_of(profiles, pair.value, "broker"),
-               *called = value_of(profiles, pair.value, "broker_name");
+    struct value address, party;
+    const char *name = cv_yaml_text(pair.key), *broker = value_of(profiles, pair.value, "broker", &address),
+               *called = value_of(profiles, pair.value, "broker_name", &party);
     bool is_usual = profiles->usual != NULL && strcmp(profiles->usual, name) == 0;
     (void)printf("%-16s %s%s%s%s\n", name, broker == NULL ? "" : broker, called == NULL ? "" : ", broker ",
                  called == NULL ? "" : called, is_usual ? " (default)" : "");
@@ -44,9 +67,10 @@ static int print_json(struct cv_profiles *profiles) {
   json_t *all = json_object();
   for (size_t i = 0; profiles->exists && i < cv_yaml_pairs(profiles->profiles); i++) {
     struct cv_yaml_pair pair = cv_yaml_pair(&profiles->yaml, profiles->profiles, i);
+    struct value address, party;
     all = cv_json_set(all, cv_yaml_text(pair.key),
-                      json_pack("{s:s?, s:s?}", "broker", value_of(profiles, pair.value, "broker"), "broker_name",
-                                value_of(profiles, pair.value, "broker_name")));
+                      json_pack("{s:s?, s:s?}", "broker", value_of(profiles, pair.value, "broker", &address),
+                                "broker_name", value_of(profiles, pair.value, "broker_name", &party)));
   }
   json_t *object = json_pack("{s:s?, s:s?, s:o}", "file", profiles->exists ? profiles->path : NULL, "default",
                              profiles->usual, "profiles", all);

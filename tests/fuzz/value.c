@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One value of a configuration: the first byte selects the rule. An accepted value lies in the rule's range. */
 #include "common/config/value.h"
+#include "common/base/address.h"
 #include "common/base/nearest.h"
 #include "common/base/party.h"
 #include "common/base/spec.h"
@@ -24,7 +25,18 @@ static const struct cv_config_rule rules[] = {
     {.key = "words", .type = CV_CONFIG_WORDS, .choices = words},
     {.key = "party", .type = CV_CONFIG_PARTY},
     {.key = "parties", .type = CV_CONFIG_PARTIES},
+    {.key = "addresses", .type = CV_CONFIG_ADDRESSES},
 };
+
+/* Each address is a part of the text, as it was written. */
+static void check_addresses(const char *text, const char *value) {
+  struct cv_addresses addresses;
+  CV_REQUIRE(strcmp(value, text) == 0 && cv_addresses_parse(text, &addresses, NULL) == CV_OK);
+  CV_REQUIRE(addresses.count >= 1 && addresses.count <= CV_ADDRESSES_MAX);
+  for (size_t i = 0; i < addresses.count; i++) {
+    CV_REQUIRE(cv_text_lists(text, addresses.text[i]) && strstr(text, addresses.address[i].host) != NULL);
+  }
+}
 
 static void check_value(const struct cv_config_rule *rule, const char *text, const union cv_value *value) {
   switch (rule->type) {
@@ -53,6 +65,9 @@ static void check_value(const struct cv_config_rule *rule, const char *text, con
       break;
     case CV_CONFIG_PARTIES:
       CV_REQUIRE(strcmp(value->text, text) == 0 && !cv_party_list_has(text, ""));
+      break;
+    case CV_CONFIG_ADDRESSES:
+      check_addresses(text, value->text);
       break;
     default:
       CV_REQUIRE(strcmp(words[value->word], text) == 0);

@@ -6,7 +6,7 @@
 #include "common/config/config.h"
 
 struct settings {
-  char *listen, *state, *key, *accept;
+  char *listen, *state, *key, *accept, *brokers;
   uint64_t arms, idle;
   double epsilon;
   bool flag;
@@ -25,6 +25,7 @@ static const struct cv_config_rule settings_rules[] = {
     {.key = "limits.idle", .type = CV_CONFIG_TIME, .offset = AT(idle), .low = 0, .high = 1e9, .help = "time"},
     {.key = "unsafe", .type = CV_CONFIG_BOOL, .offset = AT(flag), .help = "flag"},
     {.key = "accept", .type = CV_CONFIG_WORDS, .offset = AT(accept), .choices = settings_levels, .help = "words"},
+    {.key = "brokers", .type = CV_CONFIG_ADDRESSES, .offset = AT(brokers), .help = "addresses"},
     {.key = "log",
      .type = CV_CONFIG_WORD,
      .offset = AT(level),

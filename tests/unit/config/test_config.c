@@ -4,7 +4,7 @@
 #include "tests/unit/config/file.h"
 
 struct sample {
-  char *name, *state, *ca, *events, *peer, *peers;
+  char *name, *state, *ca, *events, *peer, *peers, *brokers;
   uint64_t port, lease_ms, idle_ms;
   double ratio;
   bool verbose;
@@ -30,6 +30,7 @@ static const struct cv_config_rule rules[] = {
     {.key = "log.events", .type = CV_CONFIG_WORDS, .offset = AT(events), .choices = levels},
     {.key = "peer", .type = CV_CONFIG_PARTY, .offset = AT(peer)},
     {.key = "peers", .type = CV_CONFIG_PARTIES, .offset = AT(peers)},
+    {.key = "brokers", .type = CV_CONFIG_ADDRESSES, .offset = AT(brokers), .help = "where they are"},
     {.key = "log.level", .type = CV_CONFIG_WORD, .offset = AT(level), .choices = levels, .fallback = "info"},
 };
 static const struct cv_config_table table = {
@@ -67,6 +68,28 @@ static void a_file_fills_the_struct(void **state) {
   assert_null(sample.state);
 }
 
+static void addresses_are_one_or_a_list(void **state) {
+  static const struct {
+    const char *text, *value;
+  } good[] = {{"b.example:7401", "b.example:7401"},
+              {"a:1, b:2", "a:1, b:2"},
+              {"\"[::1]:7401\"", "[::1]:7401"},
+              {"[a.example:7401, b.example:7401]", "a.example:7401,b.example:7401"},
+              {"\n  - 127.0.0.1:1\n  - \"[::1]:2\"", "127.0.0.1:1,[::1]:2"},
+              {"[a:1]", "a:1"}};
+  for (size_t i = 0; i < CV_COUNT(good); i++) {
+    struct sample sample = {0};
+    struct cv_why why = {0};
+    char text[200];
+    (void)snprintf(text, sizeof(text), "state: x\nbrokers: %s\n", good[i].text);
+    if (cv_config_load(&table, write_text(text), &sample, &why) != CV_OK) {
+      fail_msg("%s", why.text);
+    }
+    assert_string_equal(sample.brokers, good[i].value);
+    cv_config_fini(&table, &sample);
+  }
+}
+
 static void what_is_not_said_has_its_default(void **state) {
   struct sample sample = {0};
   assert_int_equal(cv_config_load(&table, write_text("state: /var/lib\n"), &sample, NULL), CV_OK);
@@ -94,7 +117,8 @@ static const struct {
     {"state: x\nlimits: {lese: 5s}\n", ":2:10: unknown key \"lese\" in limits; did you mean \"lease\"?"},
     {"state: x\nlimits: {colour: red}\n", ":2:10: unknown key \"colour\" in limits; expected lease or idle_time"},
     {"tls.ca: x\n",
-     ":1:1: unknown key \"tls.ca\"; expected name, state, tls, listen, limits, ratio, verbose, log, peer or peers"},
+     ":1:1: unknown key \"tls.ca\"; expected name, state, tls, listen, limits, ratio, verbose, log, peer, peers or "
+     "brokers"},
     {"state: x\nstate: y\n", ":2:1: duplicate key \"state\"; the first is on line 1"},
     {"state: x\n[a]: y\n", ":2:1: a key is a list; expected a word"},
     {"state:\n", ":1:7: state has no value; expected a path"},
@@ -125,6 +149,18 @@ static const struct {
      ":2:7: peer is \"broker/main\"; expected the name in a certificate, without its role"},
     {"state: x\npeers: any, alice\n",
      ":2:8: peers is \"any, alice\"; expected names in certificates, separated by commas or blanks, or any"},
+    {"state: x\nbrokers: b.example\n", ":2:10: brokers has \"b.example\"; expected HOST:PORT or [IPV6]:PORT"},
+    {"state: x\nbrokers: a:1, b:65536\n", ":2:15: brokers has \"b:65536\"; expected HOST:PORT or [IPV6]:PORT"},
+    {"state: x\nbrokers: [a:1, b]\n", ":2:16: brokers has \"b\"; expected HOST:PORT or [IPV6]:PORT"},
+    {"state: x\nbrokers:\n  - a:1\n  - [b:2]\n",
+     ":4:5: brokers is a list; expected HOST:PORT, or up to 8 of them, separated by commas or blanks"},
+    {"state: x\nbrokers: {a: 1}\n",
+     ":2:10: brokers is a mapping; expected HOST:PORT, or up to 8 of them, separated by commas or blanks"},
+    {"state: x\nbrokers: []\n",
+     ":2:10: brokers is a list; expected HOST:PORT, or up to 8 of them, separated by commas or blanks"},
+    {"state: x\nbrokers: a:1 a:1 a:1 a:1 a:1 a:1 a:1 a:1 b:2\n",
+     ":2:10: brokers is \"a:1 a:1 a:1 a:1 a:1 a:1 a:1 a:1 b:2\"; expected HOST:PORT, or up to 8 of them, separated by "
+     "commas or blanks"},
     {"state: x\nlog: {level: debug}\n", ":2:14: log.level is \"debug\"; expected error, warning or info"},
     {"state: x\nlimits: {lease: 50ms}\n",
      ":2:17: limits.lease is \"50ms\"; expected a time from 100ms to 1h (like 250ms, 30s, 5m, 1h or 2d)"},
@@ -281,7 +317,8 @@ static void help_names_every_option(void **state) {
   START(&run, "--help");
   assert_int_equal(run.status, 0);
   static const char *const wanted[] = {"--config FILE",           "--check-config",   "--version",      "--tls-ca PATH",
-                                       "--limits-idle-time TIME", "--log-level WORD", "(default 7000)", "(required)"};
+                                       "--limits-idle-time TIME", "--log-level WORD", "(default 7000)", "(required)",
+                                       "--brokers ADDRESSES"};
   for (size_t i = 0; i < CV_COUNT(wanted); i++) {
     assert_non_null(strstr(run.out, wanted[i]));
   }
@@ -303,6 +340,7 @@ static void a_bad_option_is_one_clear_line(void **state) {
       {"--verbose", "true", "crowdveil-sample: unexpected argument \"true\"; expected options only\n"},
       {"--verbose", NULL,
        "crowdveil-sample: missing state; expected a path, in a file (--config FILE) or as --state\n"},
+      {"--brokers", "a:1,b", "crowdveil-sample: --brokers has \"b\"; expected HOST:PORT or [IPV6]:PORT\n"},
       {"--state", "", "crowdveil-sample: --state is \"\"; expected a path\n"},
       {"--config", "/nowhere", "crowdveil-sample: /nowhere: cannot be opened: No such file or directory\n"},
   };
@@ -317,11 +355,17 @@ static void a_bad_option_is_one_clear_line(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_file_fills_the_struct),        cmocka_unit_test(what_is_not_said_has_its_default),
-      cmocka_unit_test(a_bad_file_is_one_clear_line),   cmocka_unit_test(a_deep_file_is_refused),
-      cmocka_unit_test(a_zero_byte_is_refused),         cmocka_unit_test(a_file_that_cannot_be_read_is_named),
-      cmocka_unit_test(options_override_the_file),      cmocka_unit_test(options_are_enough),
-      cmocka_unit_test(check_config_starts_nothing),    cmocka_unit_test(help_names_every_option),
+      cmocka_unit_test(a_file_fills_the_struct),
+      cmocka_unit_test(addresses_are_one_or_a_list),
+      cmocka_unit_test(what_is_not_said_has_its_default),
+      cmocka_unit_test(a_bad_file_is_one_clear_line),
+      cmocka_unit_test(a_deep_file_is_refused),
+      cmocka_unit_test(a_zero_byte_is_refused),
+      cmocka_unit_test(a_file_that_cannot_be_read_is_named),
+      cmocka_unit_test(options_override_the_file),
+      cmocka_unit_test(options_are_enough),
+      cmocka_unit_test(check_config_starts_nothing),
+      cmocka_unit_test(help_names_every_option),
       cmocka_unit_test(a_bad_option_is_one_clear_line),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -40,6 +40,40 @@ static void what_is_no_address_is_refused(void **state) {
   }
 }
 
+static void a_list_has_addresses_and_nothing_else(void **state) {
+  static const struct {
+    const char *text;
+    size_t count;
+    const char *last;
+  } good[] = {{"a:1", 1, "a:1"},
+              {"a:1,b.example:2", 2, "b.example:2"},
+              {" a:1 ,\t[::1]:2,", 2, "[::1]:2"},
+              {"a:1 a:2 a:3 a:4 a:5 a:6 a:7 a:8", CV_ADDRESSES_MAX, "a:8"}};
+  static const struct {
+    const char *text, *message;
+  } bad[] = {
+      {"", "'' is not an address; expected HOST:PORT or [IPV6]:PORT"},
+      {" , ", "' , ' is not an address; expected HOST:PORT or [IPV6]:PORT"},
+      {"a:1,b", "'b' is not an address; expected HOST:PORT or [IPV6]:PORT"},
+      {"a:1;b:2", "'a:1;b:2' is not an address; expected HOST:PORT or [IPV6]:PORT"},
+      {"a:1 a:2 a:3 a:4 a:5 a:6 a:7 a:8 a:9", "'a:1 a:2 a:3 a:4 a:5 a:6 a:7 a:8 a:9' has more than 8 addresses"}};
+  struct cv_addresses addresses;
+  for (size_t i = 0; i < CV_COUNT(good); i++) {
+    assert_int_equal(cv_addresses_parse(good[i].text, &addresses, NULL), CV_OK);
+    assert_int_equal(addresses.count, good[i].count);
+    assert_string_equal(addresses.text[addresses.count - 1], good[i].last);
+  }
+  for (size_t i = 0; i < CV_COUNT(bad); i++) {
+    struct cv_why why = {.text = ""};
+    assert_int_equal(cv_addresses_parse(bad[i].text, &addresses, &why), CV_ERR_FORMAT);
+    assert_string_equal(why.text, bad[i].message);
+  }
+  char longest[400];
+  memset(longest, 'h', sizeof(longest));
+  memcpy(longest + sizeof(longest) - 4, ":80", 4);
+  assert_int_equal(cv_addresses_parse(longest, &addresses, NULL), CV_ERR_FORMAT);
+}
+
 static void a_local_host_is_nothing_more(void **state) {
   static const char *const good[] = {"localhost", "LocalHost:1", "127.0.0.1:65535",
                                      "[::1]",     "[::1]:9000",  "localhost:"};
@@ -58,6 +92,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_address_has_a_host_and_a_port),
       cmocka_unit_test(what_is_no_address_is_refused),
+      cmocka_unit_test(a_list_has_addresses_and_nothing_else),
       cmocka_unit_test(a_local_host_is_nothing_more),
   };
   return cmocka_run_group_tests_name("address", tests, NULL, NULL);

@@ -366,17 +366,18 @@ static int connect_to(unsigned port) {
 
 struct ports {
   const char *host;
-  unsigned allowed, second, other;
+  unsigned allowed, standby, second, other;
 };
 
 static void try_ports(const void *data) {
   const struct ports *ports = data;
   char dials[64], second[64];
-  (void)snprintf(dials, sizeof(dials), "%s:%u", ports->host, ports->allowed);
+  (void)snprintf(dials, sizeof(dials), "%s:%u, 127.0.0.1:%u", ports->host, ports->allowed, ports->standby);
   (void)snprintf(second, sizeof(second), "127.0.0.1:%u", ports->second);
   bool limited = syscall(SYS_landlock_create_ruleset, NULL, 0, 1) >= 4;
   enter_with(dials, second);
   EXPECT(connect_to(ports->allowed) == 0);
+  EXPECT(connect_to(ports->standby) == 0);
   EXPECT(connect_to(ports->second) == 0);
   EXPECT(!limited || is_denied(connect_to(ports->other)));
   EXPECT(limited || connect_to(ports->other) == 0);
@@ -390,11 +391,13 @@ static void only_the_dialled_ports_can_be_reached(void **state) {
     return;
   }
   struct ports ports = {.host = "127.0.0.1"};
+  int standby = listen_on(&ports.standby);
   int allowed = listen_on(&ports.allowed), second = listen_on(&ports.second), other = listen_on(&ports.other);
   IN_CHILD(try_ports, &ports);
   ports.host = "localhost";
   IN_CHILD(try_ports, &ports);
   (void)close(allowed);
+  (void)close(standby);
   (void)close(second);
   (void)close(other);
 }
@@ -408,7 +411,7 @@ static void *look_up(void *data) {
 }
 
 static void try_lookup(const void *data) {
-  enter("localhost:1");
+  enter("127.0.0.1:1,localhost:1"); /* one of them is a name */
   pthread_t thread;
   int result = -1;
   EXPECT(pthread_create(&thread, NULL, look_up, &result) == 0 && pthread_join(thread, NULL) == 0);
