@@ -512,6 +512,18 @@ def package(tally, extra=()):
     pytest(tally, "package", "tests/package", *extra, jobs=1)
 
 
+def model(tally):
+    """The term of several brokers over one database, explored by Spin, and planted faults, each of which it finds."""
+    done = run([ROOT / "deploy/bootstrap", "model"])
+    if done.returncode:
+        tally.skip("model", f"Spin cannot be installed: {tail(done.stdout, 1)}")
+        return
+    done = run([ROOT / "tests/model/check"])
+    print("".join(f"{line[2:]}\n" for line in done.stdout.splitlines() if line.startswith("# ")), end="", flush=True)
+    count_program(tally, "model", {"name": "check", "stdout": done.stdout, "returncode": done.returncode,
+                                   "result": "OK" if done.returncode == 0 else "FAIL"})
+
+
 def contributing(tally):
     """CONTRIBUTING.md, followed word for word in a copy of the tree."""
     pytest(tally, "contributing", "tests/contributing", jobs=1)
@@ -601,11 +613,11 @@ SUITES = {"quick": quick, "lint": lint, "format": format_check, "unit": unit, "b
           "contributing": contributing, "before": before, "page": page, "clang": clang, "asan": asan,
           "containers": containers, "package": package, "tidy": tidy, "sim": sim, "mutations": mutations,
           "recall": recall, "long": long, "fuzz": fuzz, "asan-e2e": asan_e2e, "tsan": tsan, "valgrind": valgrind,
-          "python": python, "vectors": vectors}
+          "python": python, "vectors": vectors, "model": model}
 ON_BUILD = ("quick", "unit", "boundary", "e2e", "before", "containers", "package", "page", "sim", "long", "valgrind",
             "vectors")
 DEFAULT = ("lint", "format", "unit", "vectors", "python", "sim", "boundary", "e2e")
-WATCHED = ("page", "contributing", "before", "clang", "asan")
+WATCHED = ("page", "contributing", "before", "model", "clang", "asan")
 BESIDE = ("containers", "package")  # spend most of their time waiting
 BESIDE_FROM = "contributing"  # after `page`: a browser drops its requests when containers change network interfaces
 
@@ -660,6 +672,8 @@ ABOUT = {
     "page": ("the page in a headless browser; its pictures are in build/page", "60 s"),
     "before": ("programs of the version before, built once from the repository's history, beside those of this one",
                "60 s, the first time 120 s more"),
+    "model": ("a model of several brokers over one database, explored by Spin in every state; planted faults, each of "
+              "which it has to find", "60 s"),
     "tidy": ("clang-tidy", ""),
     "mutations": ("plants faults in the code; sim must find each", ""),
     "recall": ("plants faults in the code; the privacy audit must find each", ""),
