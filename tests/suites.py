@@ -617,8 +617,8 @@ SUITES = {"quick": quick, "lint": lint, "format": format_check, "unit": unit, "b
 ON_BUILD = ("quick", "unit", "boundary", "e2e", "before", "containers", "package", "page", "sim", "long", "valgrind",
             "vectors")
 DEFAULT = ("lint", "format", "unit", "vectors", "python", "sim", "boundary", "e2e")
-WATCHED = ("page", "contributing", "before", "model", "clang", "asan")
-BESIDE = ("containers", "package")  # spend most of their time waiting
+WATCHED = ("page", "contributing", "before", "clang", "asan")
+BESIDE = ("containers", "package", "model")  # the first two spend most of their time waiting
 BESIDE_FROM = "contributing"  # after `page`: a browser drops its requests when containers change network interfaces
 
 

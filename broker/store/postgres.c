@@ -324,7 +324,8 @@ static enum cv_err dispute(struct cv_remote *remote, const char *text, struct cv
   cv_pg_arg_text(&args, line);
   CV_TRY(cv_pg_run(remote->pg, "UPDATE crowdveil.meta SET disputed = $1 WHERE disputed IS NULL", &args, NULL, why));
   (void)snprintf(remote->view.disputed, sizeof(remote->view.disputed), "%s", line);
-  return cv_fail(why, CV_ERR_DAMAGED, "%s: %s; expected crowdveil recover", cv_pg_where(remote->pg), text);
+  return cv_fail(why, CV_ERR_DAMAGED, "%s: %s; expected a database with all that was acknowledged",
+                 cv_pg_where(remote->pg), text);
 }
 
 /* Whether the anchor holds. That of another database concerns this broker alone. */
@@ -454,7 +455,7 @@ static enum cv_err check_origin(struct cv_remote *remote, const struct origin *o
   return err != CV_OK || is_same ? err
                                  : cv_fail(why, CV_ERR_DAMAGED,
                                            "%s: another server, or a promoted or restored one, and store_durability is "
-                                           "one-server; expected crowdveil recover",
+                                           "one-server; expected the server of before",
                                            cv_pg_where(remote->pg));
 }
 
@@ -536,7 +537,8 @@ static enum cv_err take_over(struct cv_remote *remote, struct cv_why *why) {
   struct origin origin;
   CV_TRY(read_state(remote, why));
   if (remote->view.disputed[0] != '\0') {
-    return cv_fail(why, CV_ERR_DAMAGED, "%s: the history is disputed: %.100s; expected crowdveil recover",
+    return cv_fail(why, CV_ERR_DAMAGED,
+                   "%s: the history is disputed: %.100s; expected a database with all that was acknowledged",
                    cv_pg_where(remote->pg), remote->view.disputed);
   }
   CV_TRY(judge_anchor(remote, why));
@@ -584,7 +586,7 @@ static enum cv_err stand_by(struct cv_remote *remote, bool *ret_is_ours, struct 
                ? CV_OK
                : cv_fail(why, CV_ERR_DAMAGED,
                          "%s: at commit %llu, but this broker has no anchor, and no broker is active; expected one "
-                         "with an anchor, or crowdveil recover --lost",
+                         "with an anchor",
                          cv_pg_where(remote->pg), (unsigned long long)remote->mark.commit);
   }
   return try_lock(remote, ret_is_ours, why);

@@ -84,8 +84,7 @@ enum cv_err cv_postgres_schema_check(struct cv_pg *pg, struct cv_why *why) {
   unsigned schema, image;
   CV_TRY(read_version(pg, &schema, &image, why));
   if (schema == 0) {
-    return cv_fail(why, CV_ERR_NOT_FOUND, "%s: no tables; expected crowdveil store migrate to have made them",
-                   cv_pg_where(pg));
+    return cv_fail(why, CV_ERR_NOT_FOUND, "%s: no tables; expected --migrate to have made them", cv_pg_where(pg));
   }
   return schema == CV_POSTGRES_SCHEMA && image == CV_POSTGRES_IMAGE
              ? CV_OK

@@ -32,7 +32,8 @@ def store(server):
 URI = "postgresql://u@db.example:5432/crowdveil"
 LOCAL = "postgresql://u@127.0.0.1:1/crowdveil?sslmode=disable"
 SETTINGS = {
-    "a password in the text": ({"store": "postgresql://u:secret@127.0.0.1/x"}, "a password in the text; expected passfile=FILE"),
+    "a password in the text": ({"store": "postgresql://u:secret@127.0.0.1/x"},
+                               "a password in the text; expected passfile=FILE"),
     "no TLS over a network": ({"store": f"{URI}?sslmode=disable"}, "sslmode disable; expected verify-full"),
     "a server that is not verified": ({"store": f"{URI}?sslmode=require"}, "sslmode require; expected verify-full"),
     "no CA": ({"store": URI}, "no sslrootcert; expected the file of the CA"),
@@ -44,7 +45,8 @@ SETTINGS = {
     "not a URI": ({"store": "db.example"}, "\"db.example\"; expected postgresql://USER@HOST:PORT/DATABASE"),
     "both": ({"store": LOCAL, "state": "/tmp"}, "state and store; expected one of them"),
     "none": ({"store": None}, "no state and no store; expected one of them"),
-    "a co-broker": ({"store": LOCAL, "cobroker": "127.0.0.1:1", "cobroker_key": "0" * 64}, "cobroker with store; expected state"),
+    "a co-broker": ({"store": LOCAL, "cobroker": "127.0.0.1:1", "cobroker_key": "0" * 64},
+                    "cobroker with store; expected state"),
     "another durability": ({"store": LOCAL, "store_durability": "some"}, "expected replicated or one-server"),
 }
 
@@ -116,7 +118,7 @@ def test_a_database_without_tables(deployment, store):
     brokers = Brokers(deployment, store, 1)
     brokers.migrate()
     store.sql("DROP SCHEMA crowdveil CASCADE", "crowdveil")
-    is_refused(brokers, "no tables; expected crowdveil store migrate to have made them")
+    is_refused(brokers, "no tables; expected --migrate to have made them")
 
 
 def test_tables_of_a_newer_version(deployment, store):

@@ -353,7 +353,7 @@ static void test_tables_that_do_not_fit_are_refused(void **state) {
   static const struct {
     const char *sql, *line;
   } cases[] = {
-      {"DROP SCHEMA crowdveil CASCADE", "no tables; expected crowdveil store migrate"},
+      {"DROP SCHEMA crowdveil CASCADE", "no tables; expected --migrate"},
       {"UPDATE crowdveil.version SET schema = 2", "tables of version 2.1; expected 1.1"},
       {"UPDATE crowdveil.version SET image = 7", "tables of version 1.7; expected 1.1"},
   };
