@@ -21,5 +21,9 @@ class Lost(Error, ConnectionError):
     """There is no connection, or it has ended."""
 
 
+class Moved(Lost):
+    """The connection has ended because another process of the broker, at another address, takes over."""
+
+
 class Damaged(Error):
     """A file is not what its format says."""

@@ -3,29 +3,79 @@
 from __future__ import annotations
 
 import os
+import socket
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, Optional, Union
 
-from .errors import Lost, ProtocolError, Refused
+from .errors import Error, Lost, Moved, ProtocolError, Refused
 from .model import Accepted, Export, Gold, Progress, Result, Spec, Standing, Statement, Status
 from .schema import schema
-from .wire import LARGE_FRAME_LIMIT, Closing, Connection, Tls, check_hello, decode, hello, lost, opened
+from .wire import (LARGE_FRAME_LIMIT, Addresses, Closing, Connection, Tls, Turns, check_hello, decode, goodbye, hello,
+                   lost, opened)
 
 
 class Requester(Closing):
     """
     One connection; `with` closes it. `broker_name` is the name in the broker's certificate, None for any; `timeout` is
     the number of seconds to wait for an answer. Requests are answered in order, one at a time.
+
+    `address` may be several, of a broker's processes of which one is active. Then a lost connection is made again, for
+    up to `timeout` seconds, and the request sent again; every request can be repeated. With one address this is so if
+    the broker says that it moves; else a lost connection raises Lost.
     """
 
-    def __init__(self, address: str, tls: Tls, broker_name: Optional[str] = None, timeout: float = 30) -> None:
-        self.address, self.greeted = address, False
-        try:
-            self.connection = Connection(address, opened(tls), timeout=timeout, name=broker_name,
-                                         limit=LARGE_FRAME_LIMIT)
-            self.connection.send(hello("order").SerializeToString())
-        except OSError as error:
-            raise lost(address, error) from error
+    def __init__(self, address: Addresses, tls: Tls, broker_name: Optional[str] = None, timeout: float = 30) -> None:
+        self.turns, self.tls, self.broker_name = Turns(address), opened(tls), broker_name
+        self.patience = timeout
+        self.timeout: Optional[float] = timeout
+        self.lost_at: Optional[float] = None  # since when nothing was heard after a loss
+        self.request = b""
+        self._connect()
+
+    @property
+    def address(self) -> str:
+        return self.turns.address
+
+    # --- the connection
+
+    def _connect(self, until: float = 0) -> None:
+        """At the first address that takes it; repeats whole cycles until this time, and makes one at least."""
+        missed = list[Error]()
+        while True:
+            try:
+                self.connection = Connection(self.address, self.tls, name=self.broker_name, limit=LARGE_FRAME_LIMIT,
+                                             timeout=min(self.patience, self.turns.limit or self.patience))
+                self.connection.sock.settimeout(self.timeout)
+                self.connection.send(hello("order").SerializeToString())
+                self.greeted = False
+                self.turns.begin()
+                return
+            except (OSError, ProtocolError) as error:
+                missed.append(error if isinstance(error, ProtocolError) else lost(self.address, error))
+            pause = self.turns.failed()
+            if pause and time.monotonic() + pause > until:
+                raise missed[0] if len(missed) == 1 else Lost("; ".join(map(str, missed)))
+            if pause:
+                missed.clear()
+                time.sleep(pause)
+
+    def _again(self, why: Lost) -> None:
+        """Connects again after a loss, and sends the request again; raises `why` if that is not to be."""
+        while True:
+            now = time.monotonic()
+            self.lost_at = now if self.lost_at is None else self.lost_at
+            if now > self.lost_at + self.patience or not (self.turns.are_several or isinstance(why, Moved)):
+                raise why
+            self.connection.close()
+            time.sleep(self.turns.lost())
+            self._connect(self.lost_at + self.patience)
+            try:
+                self.connection.send(self.request)
+                return
+            except OSError as error:
+                why = lost(self.address, error)
 
     # --- requests and answers as messages
 
@@ -40,25 +90,35 @@ class Requester(Closing):
                 getattr(message, key).CopyFrom(value)
             else:
                 setattr(message, key, value)
+        self.request = envelope.SerializeToString()
         try:
-            self.connection.send(envelope.SerializeToString())
+            self.connection.send(self.request)
         except OSError as error:
-            raise lost(self.address, error) from error
+            self._again(lost(self.address, error))
 
     def answer(self) -> Any:
-        """The next envelope with more than a hello. Refused: the broker's error. Lost: the end of the connection."""
+        """The next envelope with more than a hello. Refused: the broker's error. Lost: the end of the connection, or no
+        answer in time."""
         while True:
             try:
                 payload = self.connection.receive()
-            except OSError as error:
+            except socket.timeout as error:
                 raise lost(self.address, error) from error
+            except OSError as error:
+                self._again(lost(self.address, error))
+                continue
             if payload is None:
-                raise Lost(f"{self.address}: the broker closed the connection")
+                self._again(Lost(f"{self.address}: the broker closed the connection"))
+                continue
             envelope = decode("order", payload)
             check_hello(envelope, self.greeted)
-            self.greeted = True
+            self.greeted, self.lost_at = True, None
             if envelope.HasField("goodbye"):
-                raise Lost(f"{self.address}: the broker says goodbye: {envelope.goodbye.why}")
+                end = goodbye(self.address, "broker", envelope.goodbye.why)
+                if not isinstance(end, Moved):
+                    raise end
+                self._again(end)
+                continue
             if envelope.HasField("error"):
                 raise Refused(envelope.error.why)
             if any(field.name != "hello" for field, _ in envelope.ListFields()):
@@ -98,12 +158,14 @@ class Requester(Closing):
 
     def wait(self, campaign: int = 0) -> Result:
         """Waits for the end of a campaign, as long as it takes."""
-        timeout = self.connection.sock.gettimeout()
+        timeout, self.timeout = self.timeout, None
         self.connection.sock.settimeout(None)
         try:
             *_, last = self.watch(campaign)
         finally:
-            self.connection.sock.settimeout(timeout)
+            self.timeout = timeout
+            with suppress(OSError):  # it may be closed
+                self.connection.sock.settimeout(timeout)
         assert isinstance(last, Result)
         return last
 
@@ -136,9 +198,12 @@ class Requester(Closing):
     def export(self, campaign: int = 0) -> Export:
         """Spec, plans, releases and standings of a campaign."""
         self.ask(export={"campaign": campaign})
-        parts = [self.expect("part")]
-        while not parts[-1].last:
-            parts.append(self.expect("part"))
+        parts = list[Any]()
+        while not parts or not parts[-1].last:
+            part = self.expect("part")
+            if part.HasField("spec"):  # the first one; a repeated request is answered from the beginning
+                parts.clear()
+            parts.append(part)
         return Export.of(parts)
 
     def ledger(self, campaign: int = 0) -> Statement:

@@ -2,18 +2,19 @@
 """Frames (4 bytes of length, big-endian, then one envelope) over mutual TLS 1.3 with ALPN crowdveil/1."""
 from __future__ import annotations
 
+import random
 import socket
 import ssl
 import struct
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Optional, TypeVar
+from typing import Any, Optional, TypeVar, Union
 
 from google.protobuf.message import DecodeError
 
-from .errors import Error, Lost, ProtocolError
+from .errors import Error, Lost, Moved, ProtocolError
 from .schema import schema
 
 FRAME_LIMIT = 256 * 1024
@@ -21,8 +22,13 @@ LARGE_FRAME_LIMIT = FRAME_LIMIT + 131_072 * 300  # with requesters and third-par
 FRAME_S = 30  # a peer's first frame, and the rest of a frame that has begun, must arrive within this time
 ALPN = "crowdveil/1"
 VERSION = 2
+SILENCE_S = 20  # after which a host that acknowledges nothing counts as gone
+PAUSE_S = .1, 5.0, .5  # after a cycle over all addresses: the first, the longest, the longest with several addresses
+ATTEMPT_S = 1.0, 4.0  # for TCP and TLS at one of several addresses: in the first cycle, and at most
+MOVED = "moved"  # the reason in the goodbye of a broker that another process takes over from
 GRID = 1 << 20  # a score of 1
 MICRO = 1_000_000
+Addresses = Union[str, Sequence[str]]  # one HOST:PORT, or several: in a list, or separated by commas
 Self = TypeVar("Self", bound="Closing")
 # protobuf warns of such bytes and stops at them; decode() sees that it has stopped
 warnings.filterwarnings("ignore", "Unexpected end-group tag", RuntimeWarning)
@@ -176,6 +182,64 @@ def host_and_port(address: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
+class Turns:
+    """
+    The addresses of one party: processes with one name and key, of which one is active and the others refuse
+    connections. All are tried in turn before a pause. After a lost connection the next address comes first: if the
+    process there has died, or has handed over, another one is active; if only the network has failed, the other's
+    refusal costs one round trip. An attempt at one of several is short, so that a host that is off delays the others
+    little; it gets longer with each cycle that has failed, so that a slow host is reached, too.
+    """
+
+    def __init__(self, addresses: Addresses) -> None:
+        words = (addresses if isinstance(addresses, str) else ",".join(addresses)).replace(",", " ").split() or [""]
+        for word in words:
+            host_and_port(word)
+        self.addresses, self.at, self.tried = tuple(words), 0, 0
+        self.begin()
+
+    def begin(self) -> None:
+        """There is a connection: the next cycle is a first one."""
+        self.pause, self.attempt = PAUSE_S[0], ATTEMPT_S[0]
+
+    @property
+    def are_several(self) -> bool:
+        return len(self.addresses) > 1
+
+    @property
+    def address(self) -> str:
+        return self.addresses[self.at]
+
+    @property
+    def limit(self) -> Optional[float]:
+        """Of the next attempt, in seconds; None: no other than with one address."""
+        return self.attempt if self.are_several else None
+
+    def failed(self) -> float:
+        """No connection at this address: turns to the next, and returns the pause before it, 0 within a cycle."""
+        self.tried += 1
+        if self.tried < len(self.addresses):
+            self.at = (self.at + 1) % len(self.addresses)
+            return 0
+        self.attempt = min(2 * self.attempt, ATTEMPT_S[1])
+        return self.lost()
+
+    def lost(self) -> float:
+        """The connection has ended: a cycle begins with the address after it. Returns the pause before it."""
+        self.at, self.tried = (self.at + 1) % len(self.addresses), 0
+        pause, self.pause = self.pause, min(2 * self.pause, PAUSE_S[2 if self.are_several else 1])
+        return pause * random.uniform(.5, 1)
+
+
+def watch_silence(sock: Any) -> None:
+    """Ends a connection whose other host acknowledges nothing, whether or not there is data to send."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (("TCP_KEEPIDLE", SILENCE_S // 2), ("TCP_KEEPINTVL", SILENCE_S // 8), ("TCP_KEEPCNT", 3),
+                        ("TCP_USER_TIMEOUT", 1000 * SILENCE_S)):
+        if hasattr(socket, name):  # not every system has all of them
+            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
 class Closing:
     """Has a connection, or is one: `with` closes it."""
     connection: Any
@@ -198,6 +262,7 @@ class Connection(Closing):
         raw = socket.create_connection(host_and_port(address), timeout=timeout)
         try:
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            watch_silence(raw)
             self.sock = tls.wrap_socket(raw)
         except BaseException:
             raw.close()
@@ -232,9 +297,16 @@ class Connection(Closing):
         self.sock.close()
 
 
+def goodbye(address: str, title: str, why: str) -> Lost:
+    """The end of a connection that the other side has announced."""
+    if why == MOVED:
+        return Moved(f"{address}: the {title} moves to another address")
+    return Lost(f"{address}: the {title} says goodbye: {why}")
+
+
 def lost(address: str, error: BaseException) -> Lost:
     """One line for a connection that failed."""
-    if isinstance(error, TimeoutError):
+    if isinstance(error, (TimeoutError, socket.timeout)):
         return Lost(f"{address}: no answer in time")
     if isinstance(error, ssl.SSLCertVerificationError):
         return Lost(f"{address}: its certificate is not accepted: {error.verify_message}")

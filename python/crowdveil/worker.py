@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-import random
 import sqlite3
 import ssl
 import time
@@ -15,17 +14,17 @@ from pathlib import Path
 from typing import Any, Optional, Union
 
 from .crew import Accept, Counts, Crew, Decline, Question, UsedUp
-from .errors import Error, Lost, ProtocolError
+from .errors import Error, Lost, Moved, ProtocolError
 from .loop import on_signals
 from .schema import schema
 from .split import KeyLog, check_ready, fingerprint
 from .store import open_database, transaction
-from .wire import Splitter, Tls, check_hello, check_peer, decode, frame, grid, hello, host_and_port, lost, opened
+from .wire import (Addresses, Splitter, Tls, Turns, check_hello, check_peer, decode, frame, goodbye, grid, hello,
+                   host_and_port, lost, opened, watch_silence)
 
 log = logging.getLogger("crowdveil.worker")
 Score = Union[float, None, Awaitable[Optional[float]]]
 TICK_S = .05
-DIAL_S = .1, 5.0  # the first and the longest pause between connections
 GIVEN = "CREATE TABLE given (worker INTEGER PRIMARY KEY, scores INTEGER NOT NULL);"
 
 
@@ -34,7 +33,7 @@ class Link:
     """A connection that is made again when it ends: to whom, and what of the crew it concerns."""
     schema: str
     role: str
-    address: str
+    turns: Turns
     names: Optional[frozenset[str]]
     tls: Callable[[], ssl.SSLContext]
     join: Callable[[Any], None]
@@ -42,6 +41,10 @@ class Link:
     hear: Callable[[Any, float], list[Question]]
     say: Callable[[Any], None]
     is_over: Callable[[], bool]
+
+    @property
+    def address(self) -> str:
+        return self.turns.address
 
     @property
     def title(self) -> str:
@@ -55,11 +58,12 @@ class Gateway:
     score later than the broker's lease (5 s by default) may find its place given away. With `pairs` it is called as
     `answer(worker, arm, opponent)` in campaigns of comparisons. `state` is the file that records how much each worker
     has given; a limit of tokens needs it. `cobroker` is the address of the second broker of campaigns with two brokers;
-    it needs `accept.pairs`, and the package cryptography.
+    it needs `accept.pairs`, and the package cryptography. `address` may be several, of a broker's processes of which
+    one is active.
     """
 
-    def __init__(self, address: str, tls: Tls, workers: Sequence[int], answer: Callable[..., Score], campaign: str,
-                 accept: Accept, state: Union[str, Path, None] = None, broker_name: Optional[str] = None,
+    def __init__(self, address: Addresses, tls: Tls, workers: Sequence[int], answer: Callable[..., Score],
+                 campaign: str, accept: Accept, state: Union[str, Path, None] = None, broker_name: Optional[str] = None,
                  concurrency: int = 64, pairs: bool = False, cobroker: Optional[str] = None) -> None:
         if bool(accept.pairs) != bool(cobroker):
             raise Error("only one of cobroker and accept.pairs is set; expected both for campaigns with two brokers, "
@@ -68,10 +72,10 @@ class Gateway:
             check_ready()
         if accept.limit and state is None:
             raise Error("accept: a limit of tokens; expected also a state file, in which given tokens are recorded")
-        for each in filter(None, (address, cobroker)):
-            host_and_port(each)
+        self.turns, self.cobroker, self.tls_files = Turns(address), cobroker, tls
+        if cobroker:
+            host_and_port(cobroker)
         self.tls, self.answer = opened(tls), answer
-        self.address, self.cobroker, self.tls_files = address, cobroker, tls
         self.broker_names = None if broker_name is None else frozenset([broker_name])
         self.db = None if state is None else open_database(state, GIVEN, 1)
         given = dict(self.db.execute("SELECT worker, scores FROM given").fetchall()) if self.db else {}
@@ -121,7 +125,7 @@ class Gateway:
             if self.cobroker is not None:
                 self.crew.sessions.broker = fingerprint(sock.getpeercert(True))
             self.crew.join()
-        return Link("crowd", "broker", self.address, self.broker_names, lambda: self.tls, join, self.crew.leave,
+        return Link("crowd", "broker", self.turns, self.broker_names, lambda: self.tls, join, self.crew.leave,
                     self.crew.hear, self._say, lambda: until_done and self.crew.is_done(time.monotonic()))
 
     def _to_cobroker(self, address: str) -> Link:
@@ -144,20 +148,22 @@ class Gateway:
         def leave() -> None:
             self.crew.leave_cobroker()
             forget()
-        return Link("share", "cobroker", address, None, tls, join, leave, self.crew.hear_cobroker,
+        return Link("share", "cobroker", Turns(address), None, tls, join, leave, self.crew.hear_cobroker,
                     lambda envelope: self.crew.say_cobroker(envelope, time.monotonic()), lambda: False)
 
     async def _work(self, link: Link) -> None:
         """Connects until the work is done."""
-        pause, said = DIAL_S[0], ""
+        said, missed = "", list[str]()
         while True:
+            joined = False
             try:
-                reader, writer = await asyncio.open_connection(*host_and_port(link.address), ssl=link.tls())
+                reader, writer = await self._open(link)
                 try:
                     sock = writer.get_extra_info("ssl_object")
                     check_peer(sock, link.role, link.names)
                     log.info("connected to %s", link.address)
-                    pause, said = DIAL_S[0], ""
+                    joined, said, missed = True, "", []
+                    link.turns.begin()
                     link.join(sock)
                     if await self._talk(link, reader, writer):
                         return
@@ -165,12 +171,25 @@ class Gateway:
                     writer.close()
                     link.leave()
             except (OSError, ssl.SSLError, ProtocolError) as error:
-                text = str(error if isinstance(error, Error) else lost(link.address, error))
-                if text != said:
-                    log.warning("%s", text)
-                said = text
-            await asyncio.sleep(pause * random.uniform(.5, 1))
-            pause = min(2 * pause, DIAL_S[1])
+                missed.append(str(error if isinstance(error, Error) else lost(link.address, error)))
+                level = logging.INFO if isinstance(error, Moved) else logging.WARNING
+            pause = link.turns.lost() if joined else link.turns.failed()
+            if not pause:
+                continue  # a standby refuses connections: only a cycle without success is worth a line
+            text, missed = "; ".join(missed), []
+            if text != said:
+                log.log(level, "%s", text)
+            said = text
+            await asyncio.sleep(pause)
+
+    async def _open(self, link: Link) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        connecting = asyncio.open_connection(*host_and_port(link.address), ssl=link.tls())
+        try:
+            reader, writer = await asyncio.wait_for(connecting, link.turns.limit)
+        except asyncio.TimeoutError:
+            raise TimeoutError from None  # they are the same only from Python 3.11 on
+        watch_silence(writer.get_extra_info("socket"))
+        return reader, writer
 
     async def _talk(self, link: Link, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """One connection; True once the work is done."""
@@ -204,7 +223,7 @@ class Gateway:
         envelope = decode(link.schema, payload)
         check_hello(envelope, greeted)
         if envelope.HasField("goodbye"):
-            raise Lost(f"{link.address}: the {link.title} says goodbye: {envelope.goodbye.why}")
+            raise goodbye(link.address, link.title, envelope.goodbye.why)
         for question in link.hear(envelope, time.monotonic()):
             self._ask(question)
 
@@ -267,8 +286,8 @@ class Gateway:
 class Worker(Gateway):
     """One worker with its own certificate: `answer(arm)` is its score, and in comparisons `answer(arm, opponent)`."""
 
-    def __init__(self, address: str, tls: Tls, worker: int, answer: Callable[..., Score], campaign: str, accept: Accept,
-                 state: Union[str, Path, None] = None, broker_name: Optional[str] = None, pairs: bool = False,
-                 cobroker: Optional[str] = None) -> None:
+    def __init__(self, address: Addresses, tls: Tls, worker: int, answer: Callable[..., Score], campaign: str,
+                 accept: Accept, state: Union[str, Path, None] = None, broker_name: Optional[str] = None,
+                 pairs: bool = False, cobroker: Optional[str] = None) -> None:
         super().__init__(address, tls, [worker], lambda _, *arms: answer(*arms), campaign, accept, state, broker_name,
                          concurrency=1, pairs=pairs, cobroker=cobroker)
