@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 import socket
 import ssl
 import struct
@@ -193,9 +192,7 @@ class Turns:
     """
 
     def __init__(self, addresses: Addresses) -> None:
-        words = re.split(r"[,\s]+", addresses.strip(", \t")) if isinstance(addresses, str) else list(addresses)
-        if not words:
-            raise Error("no address; expected HOST:PORT")
+        words = (addresses if isinstance(addresses, str) else ",".join(addresses)).replace(",", " ").split() or [""]
         for word in words:
             host_and_port(word)
         self.addresses, self.at, self.tried = tuple(words), 0, 0

@@ -3,8 +3,8 @@
 import pytest
 from crowdveil import Error, ProtocolError, Spec, Tls
 from crowdveil.schema import HERE, NAMES, PROTO, compiled, schema
-from crowdveil.wire import (FRAME_LIMIT, GRID, VERSION, Splitter, check_hello, check_peer, decode, frame, grid, hello,
-                            host_and_port, opened)
+from crowdveil.wire import (FRAME_LIMIT, GRID, VERSION, Splitter, Turns, check_hello, check_peer, decode, frame, grid,
+                            hello, host_and_port, opened)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -100,6 +100,39 @@ def test_what_is_no_score_address_or_file_is_said_in_one_line():
         grid(float("nan"))
     with pytest.raises(Error, match="/nonexistent/ca.pem: No such file or directory; expected a PEM file"):
         opened(Tls("/nonexistent/ca.pem", "b", "c"))
+
+
+def test_addresses_take_turns_and_only_whole_cycles_pause():
+    turns = Turns("a:1, b:2,c:3")
+    for cycle in range(6):
+        order, pauses = [], []
+        for _ in range(3):
+            order.append(turns.address)
+            assert turns.limit == min(2 ** cycle, 4)
+            pauses.append(turns.failed())
+        assert order == ["a:1", "b:2", "c:3"] and pauses[:2] == [0, 0]
+        longest = min(.1 * 2 ** cycle, .5)
+        assert longest / 2 <= pauses[2] <= longest
+
+
+def test_after_a_loss_the_next_address_comes_first():
+    turns = Turns(["a:1", "b:2"])
+    for expected in ("b:2", "a:1", "b:2"):
+        turns.begin()
+        assert .05 <= turns.lost() <= .1 and turns.address == expected and turns.limit == 1
+
+
+def test_one_address_is_tried_as_ever():
+    turns = Turns("a:1")
+    assert turns.limit is None and turns.address == "a:1"
+    pauses = [turns.failed() for _ in range(8)]
+    assert all(pause > 0 for pause in pauses) and 2.5 <= pauses[-1] <= 5 and turns.address == "a:1"
+
+
+@pytest.mark.parametrize("wrong", ["", " , ", [], ["a:1", "b"], "a:1, b"])
+def test_what_is_no_list_of_addresses_is_said_in_one_line(wrong):
+    with pytest.raises(Error, match="expected HOST:PORT"):
+        Turns(wrong)
 
 
 class Sock:

@@ -3,9 +3,11 @@
 import socket
 import ssl
 import threading
+from contextlib import suppress
 
 from crowdveil.schema import schema
-from crowdveil.wire import VERSION, Closing, Connection, Splitter, context, frame, server_context
+from crowdveil.wire import (MOVED, VERSION, Closing, Connection, Splitter, context, frame, hello, identity,
+                            server_context)
 
 
 class FakeBroker:
@@ -62,6 +64,39 @@ class FakeBroker:
 
     def close(self):
         self.listener.close()
+
+
+class LeavingBroker:
+    """
+    Takes one connection, of a requester or a worker. When it was asked for something it answers with the messages of
+    `told`, says `why` it leaves, and takes no more connections.
+    """
+
+    def __init__(self, files, *told, why=MOVED):
+        self.tls, self.told, self.why = server_context(files), told, why
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
+        self.thread = threading.Thread(target=self._serve, daemon=True)
+        self.thread.start()
+
+    def _serve(self):
+        raw, _ = self.listener.accept()
+        self.listener.close()
+        raw.settimeout(20)
+        with self.tls.wrap_socket(raw, server_side=True) as sock:
+            name = "order" if "requester/" in identity(sock) else "crowd"
+            pb = schema(name)
+            splitter, asked = Splitter(), False
+            while not asked:
+                for payload in splitter.feed(sock.recv(65536)):
+                    fields = pb.Envelope.FromString(payload).ListFields()
+                    asked = asked or any(field.name != "hello" for field, _ in fields)
+            leaving = pb.Envelope()
+            leaving.goodbye.why = self.why
+            for envelope in (hello(name), *self.told, leaving):
+                sock.sendall(frame(envelope.SerializeToString()))
+            with suppress(OSError):
+                sock.unwrap()
 
 
 class Dialer(Closing):
