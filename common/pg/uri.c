@@ -83,7 +83,8 @@ static bool is_loopback(const struct cv_pg_uri *uri) {
   bool all = true;
   for (size_t i = 0; i < uri->addresses; i++) {
     const char *at = uri->address[i];
-    all = all && (strncmp(at, "127.", 4) == 0 || strncmp(at, "[::1]:", 6) == 0 || strncmp(at, "localhost:", 10) == 0);
+    bool is_ipv4 = strncmp(at, "127.", 4) == 0 && at[strspn(at, "0123456789.")] == ':'; /* 127.example is a name */
+    all = all && (is_ipv4 || strncmp(at, "[::1]:", 6) == 0 || strncmp(at, "localhost:", 10) == 0);
   }
   return all;
 }

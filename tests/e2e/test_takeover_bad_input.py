@@ -35,6 +35,8 @@ SETTINGS = {
     "a password in the text": ({"store": "postgresql://u:secret@127.0.0.1/x"},
                                "a password in the text; expected passfile=FILE"),
     "no TLS over a network": ({"store": f"{URI}?sslmode=disable"}, "sslmode disable; expected verify-full"),
+    "a name that looks like this machine": ({"store": "postgresql://u@127.example/x?sslmode=disable"},
+                                            "sslmode disable; expected verify-full"),
     "a server that is not verified": ({"store": f"{URI}?sslmode=require"}, "sslmode require; expected verify-full"),
     "no CA": ({"store": URI}, "no sslrootcert; expected the file of the CA"),
     "no user": ({"store": "postgresql://127.0.0.1/x?sslmode=disable"}, "no user; expected postgresql://USER@"),

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
   fuzz_file_make(&file, bytes, n);
   if (cv_anchor_open(file.path, &anchor, &exists, &mark, &why) == CV_OK) {
     if (exists) {
-      char back[256];
+      char back[320];
       CV_REQUIRE(cv_anchor_write(anchor, &mark, &why) == CV_OK);
       ssize_t got = pread(file.fd, back, sizeof(back), 0);
       CV_REQUIRE(got > 0 && (size_t)got <= n && memcmp(back, bytes, (size_t)got) == 0);

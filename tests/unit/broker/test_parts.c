@@ -515,7 +515,17 @@ static void test_the_anchor_says_what_was_written(void **state) {
   assert_memory_equal(back.database, mark.database, sizeof(mark.database));
   assert_memory_equal(&back.hash, &mark.hash, sizeof(mark.hash));
   assert_memory_equal(&back.totals, &mark.totals, sizeof(mark.totals));
+  assert_int_equal(back.term, 0);
+  /* Of a database that several brokers share. */
+  mark.term = 9;
+  mark.term_id[15] = 0xcd;
+  assert_int_equal(cv_anchor_write(anchor, &mark, NULL), CV_OK);
   cv_anchor_close(anchor);
+  assert_int_equal(cv_anchor_peek(path, &exists, &back, NULL), CV_OK);
+  assert_int_equal(back.term, 9);
+  assert_memory_equal(back.term_id, mark.term_id, sizeof(mark.term_id));
+  assert_int_equal(back.commit, 17);
+  assert_memory_equal(&back.totals, &mark.totals, sizeof(mark.totals));
   assert_int_equal(truncate(path, 100), 0);
   struct cv_why why;
   assert_int_equal(cv_anchor_open(path, &anchor, &exists, &back, &why), CV_ERR_DAMAGED);
