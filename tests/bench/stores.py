@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """
-Single durable tokens a second with the broker's state in a file and on a PostgreSQL server of this script's own, on this
-machine. Each run gives all tokens of a campaign through two gateways; the two stores take turns.
+Single durable tokens a second with the broker's state in a file and on a PostgreSQL server of this script's own, on
+this machine. Each run gives all tokens of a campaign through two gateways; the two stores take turns.
 
 usage: tests/bench/stores.py [RUNS] [TOKENS]
 

@@ -6,8 +6,8 @@ that gives tokens without a pause, and the active broker killed, stopped or froz
 
 usage: tests/bench/takeover.py [ROUNDS]
 
-Prints the median and the range, in seconds, from the signal to the first token that the next broker has stored. A frozen
-broker goes on as soon as the next one is active: only then does its gateway lose the connection.
+Prints the median and the range, in seconds, from the signal to the first token that the next broker has stored. A
+frozen broker goes on as soon as the next one is active: only then does its gateway lose the connection.
 """
 import signal
 import statistics
