@@ -45,8 +45,9 @@ static const struct cv_config_rule rules[] = {
     {.key = "store",
      .type = CV_CONFIG_TEXT,
      .offset = AT(store),
-     .help = "postgresql://USER@HOST:PORT/DATABASE?sslmode=verify-full&sslrootcert=FILE in place of state: a database "
-             "that several brokers share, of which one is active; of crowdveil-broker-postgresql"},
+     .help =
+         "in place of state: postgresql://USER@HOST:PORT/DATABASE?sslrootcert=FILE, a database that several brokers "
+         "share, of which one is active; with the program crowdveil-broker-postgresql"},
     {.key = "store_durability",
      .type = CV_CONFIG_WORD,
      .offset = AT(store_durability),

@@ -524,6 +524,15 @@ def model(tally):
                                    "result": "OK" if done.returncode == 0 else "FAIL"})
 
 
+def slurm(tally):
+    """The laboratory's job array under a real Slurm of one node."""
+    done = run([ROOT / "deploy/bootstrap", "slurm"])
+    if done.returncode:
+        tally.skip("slurm", f"Slurm cannot be installed: {tail(done.stdout, 1)}")
+        return
+    pytest(tally, "slurm", "tests/slurm", jobs=1)
+
+
 def contributing(tally):
     """CONTRIBUTING.md, followed word for word in a copy of the tree."""
     pytest(tally, "contributing", "tests/contributing", jobs=1)
@@ -613,12 +622,13 @@ SUITES = {"quick": quick, "lint": lint, "format": format_check, "unit": unit, "b
           "contributing": contributing, "before": before, "page": page, "clang": clang, "asan": asan,
           "containers": containers, "package": package, "tidy": tidy, "sim": sim, "mutations": mutations,
           "recall": recall, "long": long, "fuzz": fuzz, "asan-e2e": asan_e2e, "tsan": tsan, "valgrind": valgrind,
-          "python": python, "vectors": vectors, "model": model}
-ON_BUILD = ("quick", "unit", "boundary", "e2e", "before", "containers", "package", "page", "sim", "long", "valgrind",
-            "vectors")
+          "python": python, "vectors": vectors, "model": model,
+          "slurm": slurm}
+ON_BUILD = ("quick", "unit", "boundary", "e2e", "before", "containers", "package", "page", "sim", "slurm", "long",
+            "valgrind", "vectors")
 DEFAULT = ("lint", "format", "unit", "vectors", "python", "sim", "boundary", "e2e")
 WATCHED = ("page", "contributing", "before", "clang", "asan")
-BESIDE = ("containers", "package", "model")  # the first two spend most of their time waiting
+BESIDE = ("containers", "package", "model", "slurm")  # the first two spend most of their time waiting
 BESIDE_FROM = "contributing"  # after `page`: a browser drops its requests when containers change network interfaces
 
 
@@ -674,6 +684,7 @@ ABOUT = {
                "60 s, the first time 120 s more"),
     "model": ("a model of several brokers over one database, explored by Spin in every state; planted faults, each of "
               "which it has to find", "60 s"),
+    "slurm": ("the laboratory's job array under a real Slurm: tasks that die, a node that fails, a merge", "30 s"),
     "tidy": ("clang-tidy", ""),
     "mutations": ("plants faults in the code; sim must find each", ""),
     "recall": ("plants faults in the code; the privacy audit must find each", ""),
