@@ -549,11 +549,13 @@ static enum cv_err take_over(struct cv_remote *remote, struct cv_why *why) {
   if (cv_drbg_mix(origin.id, sizeof(origin.id)) != CV_OK) {
     return cv_fail(why, CV_ERR_CRYPTO, "%s", cv_err_text(CV_ERR_CRYPTO));
   }
+  /* Without a replica there is no use in a term; what was found is durable before the term names it. */
+  CV_TRY(cv_postgres_touch(remote, why));
   CV_TRY(begin_term(remote, &origin, why));
   /* From here on the server ends a session that stands still. */
   CV_TRY(
       cv_pg_script(remote->pg, "SET idle_session_timeout = '2s'; SET idle_in_transaction_session_timeout = '5s'", why));
-  /* A fenced transaction, which also waits for the replica: what was found is durable before it is used. */
+  /* Waits for the replica, too: the term is durable before it is used. */
   CV_TRY(cv_postgres_touch(remote, why));
   cv_vault_set_term(remote->vault, remote->mark.term_id);
   CV_TRY(cv_vault_keep(remote->vault, why));

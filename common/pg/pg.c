@@ -105,12 +105,13 @@ static enum cv_err await(const struct cv_pg *pg, bool writes, uint64_t until_ms,
   }
 }
 
-static enum cv_err connect_to(struct cv_pg *pg, const struct cv_pg_uri *uri, const char *name, struct cv_why *why) {
+static enum cv_err begin_connecting(struct cv_pg *pg, const struct cv_pg_uri *uri, size_t host, const char *name,
+                                    struct cv_why *why) {
   const struct {
     const char *key, *value;
   } given[] = {
-      {"host", uri->host},
-      {"port", uri->port[0] == '\0' ? "5432" : uri->port},
+      {"host", uri->host_of[host]},
+      {"port", uri->port_of[host]},
       {"user", uri->user},
       {"dbname", uri->database},
       {"sslmode", uri->sslmode},
@@ -159,16 +160,16 @@ static enum cv_err finish_connecting(struct cv_pg *pg, struct cv_why *why) {
   return CV_OK;
 }
 
-enum cv_err cv_pg_open(const struct cv_pg_uri *uri, const char *name, unsigned timeout_ms, struct cv_pg **ret,
-                       struct cv_why *why) {
+/* One host; a host that answers nothing must not keep the next one waiting for longer than its share of the time. */
+static enum cv_err open_host(const struct cv_pg_uri *uri, size_t host, const char *name, unsigned timeout_ms,
+                             struct cv_pg **ret, struct cv_why *why) {
   struct cv_pg *pg = calloc(1, sizeof(*pg));
   if (pg == NULL) {
     return cv_fail(why, CV_ERR_NOMEM, "out of memory");
   }
-  pg->timeout_ms = timeout_ms;
-  (void)snprintf(pg->where, sizeof(pg->where), "PostgreSQL at %s%s/%s", uri->address[0],
-                 uri->addresses > 1 ? ", ..." : "", uri->database);
-  enum cv_err err = connect_to(pg, uri, name, why);
+  pg->timeout_ms = timeout_ms / (unsigned)uri->addresses;
+  (void)snprintf(pg->where, sizeof(pg->where), "PostgreSQL at %s/%s", uri->address[host], uri->database);
+  enum cv_err err = begin_connecting(pg, uri, host, name, why);
   err = err == CV_OK ? finish_connecting(pg, why) : err;
   if (err == CV_OK && (PQsetnonblocking(pg->conn, 1) != 0 || PQenterPipelineMode(pg->conn) != 1)) {
     err = fail_conn(pg, why);
@@ -177,11 +178,24 @@ enum cv_err cv_pg_open(const struct cv_pg_uri *uri, const char *name, unsigned t
     cv_pg_close(pg);
     return err;
   }
-  (void)snprintf(pg->where, sizeof(pg->where), "PostgreSQL at %.200s:%.10s/%s", PQhost(pg->conn), PQport(pg->conn),
-                 uri->database);
+  pg->timeout_ms = timeout_ms;
   (void)PQsetNoticeReceiver(pg->conn, on_notice, pg);
   *ret = pg;
   return CV_OK;
+}
+
+enum cv_err cv_pg_open(const struct cv_pg_uri *uri, const char *name, unsigned timeout_ms, struct cv_pg **ret,
+                       struct cv_why *why) {
+  struct cv_why all = {.text = ""}, one;
+  enum cv_err err = CV_ERR_CLOSED;
+  for (size_t i = 0; i < uri->addresses && err != CV_OK; i++) {
+    size_t n = strlen(all.text);
+    enum cv_err failed = open_host(uri, i, name, timeout_ms, ret, &one);
+    /* That the other host only reads says less than why this one is not reached. */
+    err = failed == CV_OK || i == 0 || err == CV_ERR_DENIED ? failed : err;
+    (void)snprintf(all.text + n, sizeof(all.text) - n, "%s%.230s", n == 0 ? "" : "; ", one.text);
+  }
+  return err == CV_OK ? err : cv_fail(why, err, "%s", all.text);
 }
 
 void cv_pg_close(struct cv_pg *pg) {

@@ -66,14 +66,15 @@ static enum cv_err spread(struct cv_pg_uri *uri, struct cv_why *why) {
     return cv_fail(why, CV_ERR_INVALID, "%zu hosts; expected at most %d", hosts, CV_PG_URI_HOSTS);
   }
   for (size_t i = 0; i < hosts; i++) {
-    char host[256], port[12];
-    element(uri->host, i, host, sizeof(host));
-    element(uri->port, ports == 1 ? 0 : i, port, sizeof(port));
+    char *host = uri->host_of[i], *port = uri->port_of[i];
+    element(uri->host, i, host, sizeof(uri->host_of[i]));
+    element(uri->port, ports == 1 ? 0 : i, port, sizeof(uri->port_of[i]));
+    (void)snprintf(port + strlen(port), sizeof(uri->port_of[i]) - strlen(port), "%s", port[0] == '\0' ? "5432" : "");
     if (host[0] == '\0' || host[0] == '/' || host[0] == '@') {
       return cv_fail(why, CV_ERR_INVALID, "host \"%s\"; expected a name or an address for TCP", host);
     }
     (void)snprintf(uri->address[i], sizeof(uri->address[i]), strchr(host, ':') == NULL ? "%s:%s" : "[%s]:%s", host,
-                   port[0] == '\0' ? "5432" : port);
+                   port);
   }
   uri->addresses = hosts;
   return CV_OK;

@@ -18,7 +18,8 @@ struct cv_pg_uri {
   char user[80], database[80];
   char sslmode[16];
   char rootcert[256], cert[256], key[256], passfile[256]; /* "": none */
-  /* HOST:PORT of each host, for the sandbox and for messages. */
+  /* Each host alone, and HOST:PORT of it for the sandbox and for messages. */
+  char host_of[CV_PG_URI_HOSTS][256], port_of[CV_PG_URI_HOSTS][12];
   char address[CV_PG_URI_HOSTS][300];
   size_t addresses;
 };
