@@ -28,6 +28,7 @@ class Rule:
     markers: tuple
     without: str  # for the printed text
     permitted: tuple = ()  # parts of the forbidden folders that it has all the same
+    optional: bool = False  # built only where its libraries are
 
     def forbids(self, path):
         return path.startswith(self.forbidden) and not path.startswith(self.permitted)
@@ -37,6 +38,7 @@ CROWD, RANK, ORDER, SHARE = (("proto/codec/" + s, "proto/" + s + ".pb-c", "proto
                              for s in ("crowd", "rank", "order", "share"))
 WORKER_PARTS = ("worker/",)
 SPLITS = ("common/prio/shard", "common/prio/prove")   # a token into shares: the worker's
+SERVER = ("common/pg/", "broker/store/postgres", "broker/store/lineage")  # the client of a database server
 CHECKS = ("common/prio/verify", "common/prio/query")  # of a share: both brokers'
 
 RULES = (
@@ -49,11 +51,17 @@ RULES = (
          (r"cv_policy_step$", r"cv_policy_apply$", r"cv_rank_decode$", r"crowdveil__rank__envelope__"),
          "mechanism, noise sampler, privatizer, share of a token, gold item, raw-token or order message"),
     Rule("broker", "broker/crowdveil-broker",
-         ("thirdparty/", "cobroker/") + SPLITS + WORKER_PARTS,
-         r"cv_(cobroker|thirdparty|worker|policy|ppar|privatizer|quality)_|cv_prio_(shard|prove)",
+         ("thirdparty/", "cobroker/") + SERVER + SPLITS + WORKER_PARTS,
+         r"cv_(cobroker|thirdparty|worker|policy|ppar|privatizer|quality|pg)_|cv_postgres|cv_prio_(shard|prove)",
          (r"cv_mechanism_release$", r"cv_mechanism_draw$", r"cv_crowd_decode$", r"cv_rank_encode$", r"cv_share_decode$",
           r"cv_prio_verify_leader$", r"crowdveil__crowd__envelope__"),
-         "policy, quality model, privatizer or splitting of a token"),
+         "policy, quality model, privatizer, splitting of a token or client of a database server"),
+    Rule("broker over PostgreSQL", "broker/crowdveil-broker-postgresql",
+         ("thirdparty/", "cobroker/") + SPLITS + WORKER_PARTS,
+         r"cv_(cobroker|thirdparty|worker|policy|ppar|privatizer|quality)_|cv_prio_(shard|prove)",
+         (r"cv_mechanism_release$", r"cv_mechanism_draw$", r"cv_crowd_decode$", r"cv_rank_encode$", r"cv_pg_wait$",
+          r"cv_prio_verify_leader$", r"crowdveil__crowd__envelope__"),
+         "policy, quality model, privatizer or splitting of a token", optional=True),
     Rule("co-broker", "cobroker/crowdveil-cobroker",
          ("broker/", "thirdparty/", "common/base/gold") + SPLITS + WORKER_PARTS + CROWD + RANK + ORDER,
          r"cv_(broker|thirdparty|worker|policy|ppar|privatizer|quality|crowd|rank|order|ticket|gold|offers|places)_"
@@ -233,7 +241,7 @@ def self_check(tree, rule, real):
     stripped.unlink(missing_ok=True)
     if not caught["own markers"]:
         yield f"a stripped {rule.party} was not caught"
-    for other in RULES:
+    for other in (one for one in RULES if one.party in real):
         if other is not rule and not any(problems for _, problems in judge(rule, real[other.party], libraries, tree)):
             yield f"the {other.party}'s program passes as a {rule.party}"
 
@@ -241,12 +249,13 @@ def self_check(tree, rule, real):
 def checks(build, say=lambda line: None):
     """Yields (name, problems) for every check of every party, and prints the evidence."""
     tree = Tree(build)
-    missing = [rule.program for rule in RULES if not (tree.build / rule.program).exists()]
+    rules = [rule for rule in RULES if not rule.optional or (tree.build / rule.program).exists()]
+    missing = [rule.program for rule in rules if not (tree.build / rule.program).exists()]
     yield "programs", [f"build/{program} is missing; expected it to be built" for program in missing]
     if missing:
         return
-    real = {rule.party: tree.examine(rule.program) for rule in RULES}
-    for rule in RULES:
+    real = {rule.party: tree.examine(rule.program) for rule in rules}
+    for rule in rules:
         libraries = list(tree.libraries(rule))
         story(rule, real[rule.party], libraries, say)
         for what, problems in judge(rule, real[rule.party], libraries, tree):
