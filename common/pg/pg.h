@@ -29,8 +29,8 @@
 struct cv_pg;
 
 /*
- * Connects to the first host that writes. `name` is told to the server as the application's. `timeout_ms` bounds this call, and later every wait for
- * results.
+ * Connects to the first host that writes. `name` is told to the server as the application's. `timeout_ms` bounds this
+ * call, and later every wait for results.
  */
 CV_MUST_USE enum cv_err cv_pg_open(const struct cv_pg_uri *uri, const char *name, unsigned timeout_ms,
                                    struct cv_pg **ret, struct cv_why *why);

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Brokers over PostgreSQL: one is active, another takes over, and the end is the same as without."""
+"""
+Brokers over PostgreSQL: one is active, another takes over, and the end is the same as without. The bounds on times are
+those of a machine that does much else; tests/bench/takeover.py measures.
+"""
 import random
 import re
 import signal
@@ -73,7 +76,7 @@ def test_another_takes_over_from_one_that_is_killed(brokers):
         brokers.running[active].kill()
         crashes.killed("broker")
         took = seconds_until_active(brokers, active)
-        assert took < 3, f"{took:.2f} s"
+        assert took < 10, f"{took:.2f} s"
         assert metrics(brokers.socket(1 - active))["crowdveil_broker_term"] == term
         brokers.start(active)
 
@@ -83,7 +86,7 @@ def test_a_broker_that_is_stopped_hands_over(brokers):
     brokers.running[active].signal(signal.SIGTERM)
     took = seconds_until_active(brokers, active)
     assert brokers.running[active].wait() == 0
-    assert took < 1, f"{took:.2f} s"
+    assert took < 5, f"{took:.2f} s"
 
 
 def test_a_frozen_broker_is_replaced_and_ends_when_it_goes_on(brokers):
@@ -94,7 +97,7 @@ def test_a_frozen_broker_is_replaced_and_ends_when_it_goes_on(brokers):
         took = seconds_until_active(brokers, active)
     finally:
         frozen.signal(signal.SIGCONT)
-    assert took < 8, f"{took:.2f} s"
+    assert took < 20, f"{took:.2f} s"
     assert frozen.wait() == 1
     assert len(re.findall(r"error: .*the term is over|error: cannot store", frozen.text())) == 1, frozen.text()
     assert brokers.active() == 1 - active
