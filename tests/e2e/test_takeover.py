@@ -55,8 +55,10 @@ def seconds_until_active(brokers, other_than):
 def test_one_is_active_and_the_others_say_so(brokers):
     active = brokers.active()
     standby = 1 - active
+    wait_until(lambda: get(brokers.socket(standby), "/health")[1].startswith("ok role=standby term=1 "),
+               "the standby has seen the first term")
     status, text = get(brokers.socket(standby), "/health")
-    assert status == 200 and text.startswith("ok role=standby term=1 "), text
+    assert status == 200, text
     assert f"holder=\"main at {brokers.addresses[active]}\"" in text
     status, text = get(brokers.socket(standby), "/active")
     assert status == 503 and text.startswith("role=standby")
