@@ -65,7 +65,7 @@ def main(rounds):
             with deployment.requester() as requester:
                 requester.submit(spec(2, epsilon=1, tokens=100_000_000, tokens_per_worker=1000, policy_params={
                     "alpha": .00001, "delta": .1, "tokens_per_round": 100_000}))
-            deployment.start_worker("gateway/1-1000", folder / "campaign.yaml", {"arrival_rate": 0})
+            deployment.start_worker("gateway/1-100000", folder / "campaign.yaml", {"arrival_rate": 0})
             while tokens(brokers, brokers.active()) == 0:
                 time.sleep(.05)
             for what, number in SIGNALS.items():
