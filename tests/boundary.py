@@ -38,7 +38,8 @@ CROWD, RANK, ORDER, SHARE = (("proto/codec/" + s, "proto/" + s + ".pb-c", "proto
                              for s in ("crowd", "rank", "order", "share"))
 WORKER_PARTS = ("worker/",)
 SPLITS = ("common/prio/shard", "common/prio/prove")   # a token into shares: the worker's
-SERVER = ("common/pg/", "broker/store/postgres", "broker/store/lineage")  # the client of a database server
+# the client of a database server
+SERVER = ("common/pg/", "broker/store/postgres", "broker/store/lineage", "broker/store/term")
 CHECKS = ("common/prio/verify", "common/prio/query")  # of a share: both brokers'
 
 RULES = (

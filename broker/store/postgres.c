@@ -21,6 +21,8 @@ enum {
   MIGRATE_MS = 60000
 };
 
+static const struct cv_term_ops term_ops;
+
 static bool is_zero(const struct cv_anchor_mark *mark) {
   return mark->term == 0;
 }
@@ -44,7 +46,7 @@ static enum cv_err check_uri(const char *store, struct cv_remote_needs *ret, str
 static void disconnect(struct cv_remote *remote) {
   cv_pg_close(remote->pg);
   remote->pg = NULL;
-  remote->is_checked = remote->is_timed = remote->in_commit = false;
+  remote->is_checked = remote->in_commit = false;
   remote->view.is_connected = false;
 }
 
@@ -54,10 +56,8 @@ static void close_all(struct cv_remote *remote) {
   }
   disconnect(remote);
   cv_postgres_keys_forget(remote);
-  cv_vault_free(remote->vault);
-  cv_anchor_close(remote->anchor);
+  cv_term_fini(&remote->term);
   cv_mac_free(remote->mac);
-  cv_lineage_fini(&remote->lineage);
   cv_pg_array_fini(&remote->group.campaign);
   cv_pg_array_fini(&remote->group.number);
   cv_pg_array_fini(&remote->group.value);
@@ -87,11 +87,13 @@ static enum cv_err open_remote(const struct cv_remote_config *config, struct cv_
   if (remote == NULL) {
     return cv_fail(why, CV_ERR_NOMEM, "out of memory");
   }
+  remote->term = (struct cv_term){.ops = &term_ops, .data = remote};
   enum cv_err err = copy_config(remote, config, why);
   err = err == CV_OK ? cv_pg_uri_parse(config->store, &remote->uri, why) : err;
-  err =
-      err == CV_OK ? cv_anchor_open(config->anchor, &remote->anchor, &remote->has_anchor, &remote->anchored, why) : err;
-  if (err == CV_OK && remote->has_anchor && is_zero(&remote->anchored)) {
+  err = err == CV_OK ? cv_anchor_open(config->anchor, &remote->term.anchor, &remote->term.has_anchor,
+                                      &remote->term.anchored, why)
+                     : err;
+  if (err == CV_OK && remote->term.has_anchor && is_zero(&remote->term.anchored)) {
     err = cv_fail(why, CV_ERR_DAMAGED, "%s: anchor of a database in a file; expected that of %s/%s", config->anchor,
                   remote->uri.address[0], remote->uri.database);
   }
@@ -134,21 +136,22 @@ static enum cv_err check_server(struct cv_remote *remote, struct cv_why *why) {
 }
 
 /* Opens the vault on the keys as they are now, and the key of the rows' codes. A new database has no keys. */
-static enum cv_err open_vault(struct cv_remote *remote, struct cv_why *why) {
+static enum cv_err open_vault(void *data, struct cv_why *why) {
+  struct cv_remote *remote = data;
   struct cv_key key;
-  cv_vault_free(remote->vault);
-  remote->vault = NULL;
+  cv_vault_free(remote->term.vault);
+  remote->term.vault = NULL;
   cv_mac_free(remote->mac);
   remote->mac = NULL;
   CV_TRY(cv_postgres_keys_load(remote, why));
-  if (cv_vault_new(&remote->ring, &remote->vault) != CV_OK) {
+  if (cv_vault_new(&remote->ring, &remote->term.vault) != CV_OK) {
     return cv_fail(why, CV_ERR_NOMEM, "out of memory");
   }
-  CV_TRY(cv_vault_open(remote->vault, cv_postgres_keys(remote), remote->mark.database, 0, why));
-  if (remote->is_new) {
+  CV_TRY(cv_vault_open(remote->term.vault, cv_postgres_keys(remote), remote->term.mark.database, 0, why));
+  if (remote->term.is_new) {
     return CV_OK;
   }
-  CV_TRY(cv_vault_key(remote->vault, 0, CV_VAULT_ROWS, &key, why));
+  CV_TRY(cv_vault_key(remote->term.vault, 0, CV_VAULT_ROWS, &key, why));
   enum cv_err err = cv_mac_new(&key, &remote->mac);
   cv_key_wipe(&key);
   return err == CV_OK ? err : cv_fail(why, err, "%s", cv_err_text(err));
@@ -168,13 +171,13 @@ static const char read_meta[] =
 static enum cv_err take_meta(struct cv_remote *remote, const PGresult *result, struct cv_why *why) {
   struct cv_anchor_mark mark = {.has_codes = true};
   uint8_t stored[CV_POSTGRES_CODE_BYTES], code[CV_POSTGRES_CODE_BYTES];
-  remote->is_new = PQntuples(result) == 0;
-  if (remote->is_new) {
+  remote->term.is_new = PQntuples(result) == 0;
+  if (remote->term.is_new) {
     return CV_OK;
   }
   if (!cv_pg_copy(result, 0, 0, mark.database, sizeof(mark.database)) ||
       !cv_pg_copy(result, 0, 3, mark.hash.bytes, sizeof(mark.hash.bytes)) ||
-      !cv_pg_copy(result, 0, 4, remote->prior.bytes, sizeof(remote->prior.bytes)) ||
+      !cv_pg_copy(result, 0, 4, remote->term.prior.bytes, sizeof(remote->term.prior.bytes)) ||
       !cv_pg_copy(result, 0, 9, stored, sizeof(stored))) {
     return damaged(remote, "crowdveil.meta", why);
   }
@@ -184,14 +187,14 @@ static enum cv_err take_meta(struct cv_remote *remote, const PGresult *result, s
                                    .releases = cv_pg_int(result, 0, 6),
                                    .tokens = cv_pg_int(result, 0, 7),
                                    .promised_micro = cv_pg_int(result, 0, 8)};
-  const struct cv_lineage_term *term = cv_lineage_find(&remote->lineage, mark.term);
+  const struct cv_lineage_term *term = cv_lineage_find(&remote->term.lineage, mark.term);
   if (term != NULL) {
     memcpy(mark.term_id, term->id, sizeof(mark.term_id));
   }
-  remote->mark = mark;
+  remote->term.mark = mark;
   size_t n;
   const char *disputed = (const char *)cv_pg_bytes(result, 0, 10, &n);
-  (void)snprintf(remote->view.disputed, sizeof(remote->view.disputed), "%.*s", (int)n, disputed);
+  (void)snprintf(remote->term.disputed, sizeof(remote->term.disputed), "%.*s", (int)n, disputed);
   if (remote->mac == NULL) {
     return CV_OK;
   }
@@ -229,7 +232,7 @@ static enum cv_err take_term(struct cv_remote *remote, const PGresult *result, i
       !cv_pg_copy(result, i, 3, item.hash_before.bytes, sizeof(item.hash_before.bytes))) {
     return damaged(remote, "crowdveil.term", why);
   }
-  enum cv_err err = cv_lineage_add(&remote->lineage, &item);
+  enum cv_err err = cv_lineage_add(&remote->term.lineage, &item);
   size_t holder_n, address_n;
   const char *holder = (const char *)cv_pg_bytes(result, i, 7, &holder_n);
   const char *address = (const char *)cv_pg_bytes(result, i, 8, &address_n);
@@ -246,7 +249,7 @@ static enum cv_err take_term(struct cv_remote *remote, const PGresult *result, i
 static enum cv_err read_history(struct cv_remote *remote, struct cv_why *why) {
   struct cv_pg_args args = {.n = 0};
   PGresult *result = NULL;
-  cv_pg_arg_int(&args, remote->lineage.n == 0 ? 0 : remote->lineage.item[remote->lineage.n - 1].number);
+  cv_pg_arg_int(&args, remote->term.lineage.n == 0 ? 0 : remote->term.lineage.item[remote->term.lineage.n - 1].number);
   enum cv_err err = cv_pg_run(remote->pg, read_terms, &args, &result, why);
   for (int i = 0; err == CV_OK && i < PQntuples(result); i++) {
     err = take_term(remote, result, i, why);
@@ -270,7 +273,7 @@ static enum cv_err check_terms(struct cv_remote *remote, struct cv_why *why) {
   cv_pg_arg_int(&args, 0);
   enum cv_err err = cv_pg_run(remote->pg, read_terms, &args, &result, why);
   for (int i = 0; err == CV_OK && i < PQntuples(result); i++) {
-    const struct cv_lineage_term *item = cv_lineage_find(&remote->lineage, cv_pg_int(result, i, 0));
+    const struct cv_lineage_term *item = cv_lineage_find(&remote->term.lineage, cv_pg_int(result, i, 0));
     uint8_t stored[CV_POSTGRES_CODE_BYTES], code[CV_POSTGRES_CODE_BYTES];
     bool fits = item != NULL && cv_pg_copy(result, i, 6, stored, sizeof(stored)) &&
                 term_code(remote, item, cv_pg_int(result, i, 4), cv_pg_int(result, i, 5), code) == CV_OK &&
@@ -284,12 +287,13 @@ static enum cv_err check_terms(struct cv_remote *remote, struct cv_why *why) {
 /* What is read between these two is of one moment. */
 static const char snapshot[] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", snapshot_end[] = "COMMIT";
 
-/* Terms and mark as they are now. */
-static enum cv_err read_state(struct cv_remote *remote, struct cv_why *why) {
+static enum cv_err read_state(void *data, struct cv_why *why) {
+  struct cv_remote *remote = data;
   CV_TRY(cv_pg_queue(remote->pg, snapshot, NULL, NULL, why));
   CV_TRY(read_history(remote, why));
   CV_TRY(read_mark(remote, why));
-  return cv_pg_run(remote->pg, snapshot_end, NULL, NULL, why);
+  CV_TRY(cv_pg_run(remote->pg, snapshot_end, NULL, NULL, why));
+  return !remote->term.is_new && remote->mac == NULL ? open_vault(remote, why) : CV_OK;
 }
 
 static enum cv_err connect_to(struct cv_remote *remote, struct cv_why *why) {
@@ -299,7 +303,7 @@ static enum cv_err connect_to(struct cv_remote *remote, struct cv_why *why) {
   CV_TRY(cv_pg_script(remote->pg, session, why));
   CV_TRY(check_server(remote, why));
   CV_TRY(cv_postgres_schema_check(remote->pg, why));
-  cv_lineage_fini(&remote->lineage);
+  cv_lineage_fini(&remote->term.lineage);
   /* The first time without the key of the codes, which is found by the database's id. */
   cv_mac_free(remote->mac);
   remote->mac = NULL;
@@ -308,60 +312,22 @@ static enum cv_err connect_to(struct cv_remote *remote, struct cv_why *why) {
   CV_TRY(read_mark(remote, why));
   CV_TRY(open_vault(remote, why));
   CV_TRY(read_mark(remote, why));
-  CV_TRY(remote->is_new ? CV_OK : check_terms(remote, why));
+  CV_TRY(remote->term.is_new ? CV_OK : check_terms(remote, why));
   CV_TRY(cv_pg_run(remote->pg, snapshot_end, NULL, NULL, why));
   remote->is_checked = remote->view.is_connected = true;
   return CV_OK;
 }
 
-/* ---- the anchor ---- */
-
 /* Tells every broker, and stops the active one at its next commit. */
-static enum cv_err dispute(struct cv_remote *remote, const char *text, struct cv_why *why) {
+static enum cv_err dispute(void *data, const char *text, struct cv_why *why) {
+  struct cv_remote *remote = data;
   struct cv_pg_args args = {.n = 0};
   char line[160];
   (void)snprintf(line, sizeof(line), "%s of %s", text, remote->address);
   cv_pg_arg_text(&args, line);
   CV_TRY(cv_pg_run(remote->pg, "UPDATE crowdveil.meta SET disputed = $1 WHERE disputed IS NULL", &args, NULL, why));
-  (void)snprintf(remote->view.disputed, sizeof(remote->view.disputed), "%s", line);
-  return cv_fail(why, CV_ERR_DAMAGED, "%s: %s; expected a database with all that was acknowledged",
-                 cv_pg_where(remote->pg), text);
-}
-
-/* Whether the anchor holds. That of another database concerns this broker alone. */
-static enum cv_err judge_anchor(struct cv_remote *remote, struct cv_why *why) {
-  if (!remote->has_anchor) {
-    return CV_OK;
-  }
-  enum cv_lineage_verdict verdict =
-      remote->is_new ? CV_LINEAGE_FOREIGN : cv_lineage_judge(&remote->lineage, &remote->mark, &remote->anchored);
-  if (verdict == CV_LINEAGE_FOREIGN) {
-    return cv_fail(why, CV_ERR_DAMAGED, "%s: %s", cv_pg_where(remote->pg), cv_lineage_text(verdict));
-  }
-  return verdict == CV_LINEAGE_HOLDS ? CV_OK : dispute(remote, cv_lineage_text(verdict), why);
-}
-
-static enum cv_err write_anchor(struct cv_remote *remote, const struct cv_anchor_mark *mark, struct cv_why *why) {
-  CV_TRY(cv_anchor_write(remote->anchor, mark, why));
-  remote->anchored = *mark;
-  remote->has_anchor = true;
+  (void)snprintf(remote->term.disputed, sizeof(remote->term.disputed), "%s", line);
   return CV_OK;
-}
-
-/*
- * A standby's anchor follows the active broker, one commit behind: the last commit proves only that the one before was
- * acknowledged. It stays where it is until the present term has made two commits.
- */
-static enum cv_err follow(struct cv_remote *remote, struct cv_why *why) {
-  const struct cv_lineage_term *term = cv_lineage_find(&remote->lineage, remote->mark.term);
-  struct cv_anchor_mark before = remote->mark;
-  before.commit--;
-  before.hash = remote->prior;
-  if (remote->is_new || term == NULL || remote->mark.commit < term->commit_before + 2 ||
-      (remote->has_anchor && remote->anchored.term == before.term && remote->anchored.commit >= before.commit)) {
-    return CV_OK;
-  }
-  return write_anchor(remote, &before, why);
 }
 
 /* ---- the holder ---- */
@@ -408,23 +374,20 @@ static enum cv_err watch_holder(struct cv_remote *remote, const PGresult *result
   return cv_pg_run(remote->pg, terminate, &args, NULL, why);
 }
 
-static enum cv_err see_holder(struct cv_remote *remote, struct cv_why *why) {
+static enum cv_err see_holder(void *data, bool *ret_is_held, struct cv_why *why) {
+  struct cv_remote *remote = data;
   PGresult *result = NULL;
   enum cv_err err = cv_pg_run(remote->pg, read_holder, NULL, &result, why);
   err = err == CV_OK ? watch_holder(remote, result, why) : err;
   PQclear(result);
+  *ret_is_held = remote->holder_pid != 0;
   return err;
 }
 
 /* ---- taking the term ---- */
 
-/* What the database says of itself, and an id for the term that nobody else can have drawn. */
-struct origin {
-  uint8_t id[CV_TERM_ID_BYTES];
-  uint64_t system_id, timeline;
-};
-
-static enum cv_err read_origin(struct cv_remote *remote, struct origin *ret, struct cv_why *why) {
+/* What the server says of itself, and an id for the term that nobody else can have drawn. */
+static enum cv_err read_origin(struct cv_remote *remote, uint8_t ret_id[CV_TERM_ID_BYTES], struct cv_why *why) {
   PGresult *result = NULL;
   enum cv_err err = cv_pg_run(remote->pg,
                               "SELECT uuid_send(gen_random_uuid()), system_identifier,"
@@ -432,9 +395,9 @@ static enum cv_err read_origin(struct cv_remote *remote, struct origin *ret, str
                               " FROM pg_control_system()",
                               NULL, &result, why);
   if (err == CV_OK) {
-    bool is_whole = cv_pg_copy(result, 0, 0, ret->id, sizeof(ret->id));
-    ret->system_id = cv_pg_int(result, 0, 1);
-    ret->timeline = cv_pg_int(result, 0, 2);
+    bool is_whole = cv_pg_copy(result, 0, 0, ret_id, CV_TERM_ID_BYTES);
+    remote->system_id = cv_pg_int(result, 0, 1);
+    remote->timeline = cv_pg_int(result, 0, 2);
     err = is_whole ? CV_OK : damaged(remote, "the server's identity", why);
   }
   PQclear(result);
@@ -442,15 +405,15 @@ static enum cv_err read_origin(struct cv_remote *remote, struct origin *ret, str
 }
 
 /* Without a replica another server, or one that was promoted or restored, may lack what this one has said. */
-static enum cv_err check_origin(struct cv_remote *remote, const struct origin *origin, struct cv_why *why) {
+static enum cv_err check_origin(struct cv_remote *remote, struct cv_why *why) {
   PGresult *result = NULL;
-  if (remote->replicated || remote->lineage.n == 0) {
+  if (remote->replicated || remote->term.lineage.n == 0) {
     return CV_OK;
   }
   enum cv_err err = cv_pg_run(remote->pg, "SELECT system_id, timeline FROM crowdveil.term ORDER BY number DESC LIMIT 1",
                               NULL, &result, why);
-  bool is_same = err == CV_OK && PQntuples(result) == 1 && cv_pg_int(result, 0, 0) == origin->system_id &&
-                 cv_pg_int(result, 0, 1) == origin->timeline;
+  bool is_same = err == CV_OK && PQntuples(result) == 1 && cv_pg_int(result, 0, 0) == remote->system_id &&
+                 cv_pg_int(result, 0, 1) == remote->timeline;
   PQclear(result);
   return err != CV_OK || is_same ? err
                                  : cv_fail(why, CV_ERR_DAMAGED,
@@ -460,49 +423,55 @@ static enum cv_err check_origin(struct cv_remote *remote, const struct origin *o
 }
 
 /* Identity and keys of a new database. */
-static enum cv_err make_store(struct cv_remote *remote, struct cv_why *why) {
+static enum cv_err make_store(void *data, struct cv_why *why) {
+  struct cv_remote *remote = data;
   struct cv_pg_args args = {.n = 0};
   uint8_t code[CV_POSTGRES_CODE_BYTES] = {0};
   struct cv_key key;
-  CV_TRY(cv_meta_new("broker", &remote->mark, why));
-  remote->mark.has_codes = true;
-  cv_vault_free(remote->vault);
-  remote->vault = NULL;
-  if (cv_vault_new(&remote->ring, &remote->vault) != CV_OK) {
+  CV_TRY(cv_meta_new("broker", &remote->term.mark, why));
+  remote->term.mark.has_codes = true;
+  cv_vault_free(remote->term.vault);
+  remote->term.vault = NULL;
+  if (cv_vault_new(&remote->ring, &remote->term.vault) != CV_OK) {
     return cv_fail(why, CV_ERR_NOMEM, "out of memory");
   }
-  CV_TRY(cv_vault_open(remote->vault, cv_postgres_keys(remote), remote->mark.database, 0, why));
+  CV_TRY(cv_vault_open(remote->term.vault, cv_postgres_keys(remote), remote->term.mark.database, 0, why));
   CV_TRY(cv_pg_queue(remote->pg, "BEGIN ISOLATION LEVEL READ COMMITTED", NULL, NULL, why));
-  CV_TRY(cv_vault_begin(remote->vault, why));
-  CV_TRY(cv_vault_key(remote->vault, 0, CV_VAULT_ROWS, &key, why));
+  CV_TRY(cv_vault_begin(remote->term.vault, why));
+  CV_TRY(cv_vault_key(remote->term.vault, 0, CV_VAULT_ROWS, &key, why));
   enum cv_err err = cv_mac_new(&key, &remote->mac);
   cv_key_wipe(&key);
-  if (err != CV_OK || cv_postgres_mark_code(remote, &remote->mark, code) != CV_OK) {
+  if (err != CV_OK || cv_postgres_mark_code(remote, &remote->term.mark, code) != CV_OK) {
     return cv_fail(why, CV_ERR_NOMEM, "out of memory");
   }
-  cv_pg_arg_bytes(&args, remote->mark.database, sizeof(remote->mark.database));
-  cv_pg_arg_bytes(&args, remote->mark.hash.bytes, sizeof(remote->mark.hash.bytes));
+  cv_pg_arg_bytes(&args, remote->term.mark.database, sizeof(remote->term.mark.database));
+  cv_pg_arg_bytes(&args, remote->term.mark.hash.bytes, sizeof(remote->term.mark.hash.bytes));
   cv_pg_arg_bytes(&args, code, sizeof(code));
   CV_TRY(cv_pg_queue(remote->pg, "INSERT INTO crowdveil.meta VALUES (1, $1, 0, 0, $2, $2, 0, 0, 0, 0, $3, NULL)", &args,
                      NULL, why));
   CV_TRY(cv_pg_queue(remote->pg, "COMMIT", NULL, NULL, why));
   CV_TRY(cv_pg_wait(remote->pg, why));
-  remote->is_new = false;
-  remote->prior = remote->mark.hash;
+  remote->term.is_new = false;
+  remote->term.prior = remote->term.mark.hash;
   return CV_OK;
 }
 
+/* From a term's beginning on the server ends a session that stands still. */
+static const char limits[] = "SET idle_session_timeout = '2s'; SET idle_in_transaction_session_timeout = '5s'";
+
 /* Raises the term in the row of the fence, and adds it to the history, in one commit. */
-static enum cv_err begin_term(struct cv_remote *remote, const struct origin *origin, struct cv_why *why) {
-  struct cv_anchor_mark mark = remote->mark;
+static enum cv_err begin_term(void *data, const uint8_t id[CV_TERM_ID_BYTES], struct cv_why *why) {
+  struct cv_remote *remote = data;
+  struct cv_anchor_mark mark = remote->term.mark;
   struct cv_lineage_term item = {.number = mark.term + 1, .commit_before = mark.commit, .hash_before = mark.hash};
   uint8_t code[CV_POSTGRES_CODE_BYTES], mark_code[CV_POSTGRES_CODE_BYTES];
   struct cv_pg_args raise = {.n = 0}, args = {.n = 0};
-  memcpy(item.id, origin->id, sizeof(item.id));
+  memcpy(item.id, id, sizeof(item.id));
   mark.term = item.number;
   memcpy(mark.term_id, item.id, sizeof(mark.term_id));
-  if (term_code(remote, &item, origin->system_id, origin->timeline, code) != CV_OK ||
-      cv_postgres_mark_code(remote, &mark, mark_code) != CV_OK || cv_lineage_add(&remote->lineage, &item) != CV_OK) {
+  if (term_code(remote, &item, remote->system_id, remote->timeline, code) != CV_OK ||
+      cv_postgres_mark_code(remote, &mark, mark_code) != CV_OK ||
+      cv_lineage_add(&remote->term.lineage, &item) != CV_OK) {
     return cv_fail(why, CV_ERR_NOMEM, "out of memory");
   }
   cv_pg_arg_int(&raise, item.number - 1);
@@ -521,48 +490,24 @@ static enum cv_err begin_term(struct cv_remote *remote, const struct origin *ori
   cv_pg_arg_int(&args, item.commit_before);
   cv_pg_arg_int(&args, item.commit_before + 1);
   cv_pg_arg_bytes(&args, item.hash_before.bytes, sizeof(item.hash_before.bytes));
-  cv_pg_arg_int(&args, origin->system_id);
-  cv_pg_arg_int(&args, origin->timeline);
+  cv_pg_arg_int(&args, remote->system_id);
+  cv_pg_arg_int(&args, remote->timeline);
   cv_pg_arg_bytes(&args, code, sizeof(code));
   CV_TRY(cv_pg_queue(remote->pg, "INSERT INTO crowdveil.term VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)", &args,
                      NULL, why));
   CV_TRY(cv_pg_queue(remote->pg, "COMMIT", NULL, NULL, why));
   CV_TRY(cv_pg_wait(remote->pg, why));
-  remote->mark = mark;
-  return CV_OK;
+  remote->term.mark = mark;
+  return cv_pg_script(remote->pg, limits, why);
 }
 
-/* The lock is ours: everything is read again, as the holder before may have changed it since. */
-static enum cv_err take_over(struct cv_remote *remote, struct cv_why *why) {
-  struct origin origin;
-  CV_TRY(read_state(remote, why));
-  if (remote->view.disputed[0] != '\0') {
-    return cv_fail(why, CV_ERR_DAMAGED,
-                   "%s: the history is disputed: %.100s; expected a database with all that was acknowledged",
-                   cv_pg_where(remote->pg), remote->view.disputed);
-  }
-  CV_TRY(judge_anchor(remote, why));
-  CV_TRY(remote->is_new ? make_store(remote, why) : open_vault(remote, why));
-  CV_TRY(read_origin(remote, &origin, why));
-  CV_TRY(check_origin(remote, &origin, why));
-  /* Two machines may be copies of one: from here on they draw different bits. */
-  if (cv_drbg_mix(origin.id, sizeof(origin.id)) != CV_OK) {
-    return cv_fail(why, CV_ERR_CRYPTO, "%s", cv_err_text(CV_ERR_CRYPTO));
-  }
-  /* Without a replica there is no use in a term; what was found is durable before the term names it. */
-  CV_TRY(cv_postgres_touch(remote, why));
-  CV_TRY(begin_term(remote, &origin, why));
-  /* From here on the server ends a session that stands still. */
-  CV_TRY(
-      cv_pg_script(remote->pg, "SET idle_session_timeout = '2s'; SET idle_in_transaction_session_timeout = '5s'", why));
-  /* Waits for the replica, too: the term is durable before it is used. */
-  CV_TRY(cv_postgres_touch(remote, why));
-  cv_vault_set_term(remote->vault, remote->mark.term_id);
-  CV_TRY(cv_vault_keep(remote->vault, why));
-  return write_anchor(remote, &remote->mark, why);
+static enum cv_err draw(void *data, uint8_t ret_id[CV_TERM_ID_BYTES], struct cv_why *why) {
+  CV_TRY(read_origin(data, ret_id, why));
+  return check_origin(data, why);
 }
 
-static enum cv_err try_lock(struct cv_remote *remote, bool *ret_is_ours, struct cv_why *why) {
+static enum cv_err try_lock(void *data, bool *ret_is_ours, struct cv_why *why) {
+  struct cv_remote *remote = data;
   PGresult *result = NULL;
   enum cv_err err = cv_pg_run(remote->pg, "SELECT pg_try_advisory_lock(" CV_POSTGRES_LOCK ")", NULL, &result, why);
   *ret_is_ours = err == CV_OK && cv_pg_int(result, 0, 0) != 0;
@@ -570,36 +515,33 @@ static enum cv_err try_lock(struct cv_remote *remote, bool *ret_is_ours, struct 
   return err;
 }
 
-/* Without an anchor a broker follows an active one until it has built one; only a database without commits needs none.
- */
-static bool may_try(const struct cv_remote *remote) {
-  return remote->has_anchor || remote->is_new || remote->mark.commit == 0;
+static enum cv_err touch(void *data, struct cv_why *why) {
+  return cv_postgres_touch(data, why);
 }
 
-static enum cv_err stand_by(struct cv_remote *remote, bool *ret_is_ours, struct cv_why *why) {
-  CV_TRY(read_state(remote, why));
-  CV_TRY(!remote->is_new && remote->mac == NULL ? open_vault(remote, why) : CV_OK);
-  CV_TRY(judge_anchor(remote, why));
-  CV_TRY(follow(remote, why));
-  CV_TRY(see_holder(remote, why));
-  *ret_is_ours = false;
-  if (!may_try(remote)) {
-    return remote->holder_pid != 0
-               ? CV_OK
-               : cv_fail(why, CV_ERR_DAMAGED,
-                         "%s: at commit %llu, but this broker has no anchor, and no broker is active; expected one "
-                         "with an anchor",
-                         cv_pg_where(remote->pg), (unsigned long long)remote->mark.commit);
-  }
-  return try_lock(remote, ret_is_ours, why);
+static const char *where(void *data) {
+  const struct cv_remote *remote = data;
+  return cv_pg_where(remote->pg);
 }
+
+static const struct cv_term_ops term_ops = {.read = read_state,
+                                            .open_vault = open_vault,
+                                            .see_holder = see_holder,
+                                            .try_lock = try_lock,
+                                            .dispute = dispute,
+                                            .make = make_store,
+                                            .draw = draw,
+                                            .touch = touch,
+                                            .begin = begin_term,
+                                            .where = where};
 
 static void look(struct cv_remote *remote) {
   struct cv_remote_view *view = &remote->view;
-  view->term = remote->mark.term;
-  view->commit = remote->mark.commit;
-  view->has_anchor = remote->has_anchor;
-  view->anchor_commit = remote->anchored.commit;
+  view->term = remote->term.mark.term;
+  view->commit = remote->term.mark.commit;
+  view->has_anchor = remote->term.has_anchor;
+  (void)snprintf(view->disputed, sizeof(view->disputed), "%s", remote->term.disputed);
+  view->anchor_commit = remote->term.anchored.commit;
 }
 
 static enum cv_err step(struct cv_remote *remote, bool *ret_taken, unsigned *ret_rest_ms, struct cv_why *why) {
@@ -607,8 +549,8 @@ static enum cv_err step(struct cv_remote *remote, bool *ret_taken, unsigned *ret
   *ret_taken = false;
   *ret_rest_ms = POLL_MS;
   enum cv_err err = remote->is_checked ? CV_OK : connect_to(remote, why);
-  err = err == CV_OK ? stand_by(remote, &is_ours, why) : err;
-  err = err == CV_OK && is_ours ? take_over(remote, why) : err;
+  err = err == CV_OK ? cv_term_stand_by(&remote->term, &is_ours, why) : err;
+  err = err == CV_OK && is_ours ? cv_term_take(&remote->term, why) : err;
   look(remote);
   if (err != CV_OK) {
     /* A closed session has no lock: another broker can try. */
@@ -631,14 +573,10 @@ static enum cv_err step(struct cv_remote *remote, bool *ret_taken, unsigned *ret
 
 static enum cv_err store(struct cv_remote *remote, struct cv_broker_store **ret, struct cv_why *why) {
   const struct cv_backend backend = cv_postgres_backend(remote);
-  return cv_broker_store_over(&backend, &remote->mark, remote->vault, remote->anchor, ret, why);
+  return cv_broker_store_over(&backend, &remote->term.mark, remote->term.vault, remote->term.anchor, ret, why);
 }
 
-/* From the first beat on, the server ends a session that stands still: not while a large store is loaded. */
 static enum cv_err beat(struct cv_remote *remote, struct cv_why *why) {
-  static const char limits[] = "SET idle_session_timeout = '2s'; SET idle_in_transaction_session_timeout = '5s'";
-  CV_TRY(remote->is_timed ? CV_OK : cv_pg_script(remote->pg, limits, why));
-  remote->is_timed = true;
   return cv_postgres_touch(remote, why);
 }
 
@@ -650,7 +588,7 @@ static void leave(struct cv_remote *remote) {
 static void view(const struct cv_remote *remote, struct cv_remote_view *ret) {
   *ret = remote->view;
   if (ret->is_active) { /* the store writes the anchor after each commit */
-    ret->commit = ret->anchor_commit = remote->mark.commit;
+    ret->commit = ret->anchor_commit = remote->term.mark.commit;
   }
 }
 

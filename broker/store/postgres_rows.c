@@ -19,7 +19,7 @@ enum cv_err cv_postgres_code(struct cv_remote *remote, enum cv_postgres_part par
                              const void *bytes, size_t n, uint8_t ret[CV_POSTGRES_CODE_BYTES]) {
   struct cv_buf *scratch = &remote->scratch;
   cv_buf_clear(scratch);
-  cv_buf_put(scratch, remote->mark.database, sizeof(remote->mark.database));
+  cv_buf_put(scratch, remote->term.mark.database, sizeof(remote->term.mark.database));
   cv_buf_put_u32(scratch, part);
   cv_buf_put_u32(scratch, campaign);
   cv_buf_put_u64(scratch, number);
@@ -62,7 +62,7 @@ static enum cv_err queue_fence(struct cv_remote *remote, struct cv_why *why) {
     return cv_fail(why, err, "the broker's database: %s", cv_err_text(err));
   }
   cv_pg_arg_int(&args, mark->term);
-  cv_pg_arg_int(&args, remote->mark.commit);
+  cv_pg_arg_int(&args, remote->term.mark.commit);
   cv_pg_arg_int(&args, mark->commit);
   cv_pg_arg_bytes(&args, mark->hash.bytes, sizeof(mark->hash.bytes));
   cv_pg_arg_int(&args, mark->totals.campaigns);
@@ -292,10 +292,10 @@ static enum cv_err commit(void *data, struct cv_why *why) {
   enum cv_err err = finish(remote, why);
   forget_results(remote);
   CV_TRY(err);
-  if (remote->next.commit != remote->mark.commit) {
-    remote->prior = remote->mark.hash;
+  if (remote->next.commit != remote->term.mark.commit) {
+    remote->term.prior = remote->term.mark.hash;
   }
-  remote->mark = remote->next;
+  remote->term.mark = remote->next;
   remote->in_commit = false;
   return CV_OK;
 }
@@ -309,7 +309,7 @@ static void rollback(void *data) {
 }
 
 enum cv_err cv_postgres_touch(struct cv_remote *remote, struct cv_why *why) {
-  struct cv_anchor_mark mark = remote->mark;
+  struct cv_anchor_mark mark = remote->term.mark;
   enum cv_err err = begin(remote, &mark, why);
   err = err == CV_OK ? commit(remote, why) : err;
   if (err != CV_OK) {
@@ -371,12 +371,12 @@ static const struct reader readers[] = {
 static enum cv_err check_row(struct cv_remote *remote, const struct reader *reader, const PGresult *result, int i,
                              const struct cv_backend_row *row, struct cv_why *why) {
   if (reader->part == 0) {
-    const struct cv_lineage_term *term = cv_lineage_find(&remote->lineage, cv_pg_int(result, i, 4));
+    const struct cv_lineage_term *term = cv_lineage_find(&remote->term.lineage, cv_pg_int(result, i, 4));
     if (term == NULL) {
       return cv_fail(why, CV_ERR_DAMAGED, "the broker's database: a row of campaign %u is of an unknown term",
                      row->campaign);
     }
-    cv_vault_set_term(remote->vault, term->id);
+    cv_vault_set_term(remote->term.vault, term->id);
     return CV_OK;
   }
   uint8_t code[CV_POSTGRES_CODE_BYTES], stored[CV_POSTGRES_CODE_BYTES];
@@ -431,7 +431,7 @@ static enum cv_err each(void *data, enum cv_backend_query query, uint32_t campai
   /* The reader's own error does not end the session, which goes on after the transaction. */
   enum cv_err ended = cv_pg_run(remote->pg, "COMMIT", NULL, NULL, err == CV_OK ? why : &ignored);
   /* What is written belongs to the present term. */
-  cv_vault_set_term(remote->vault, remote->mark.term_id);
+  cv_vault_set_term(remote->term.vault, remote->term.mark.term_id);
   return err == CV_OK ? ended : err;
 }
 
@@ -591,7 +591,7 @@ static enum cv_err secrets(void *data, uint32_t after, uint32_t *ret, struct cv_
 
 static enum cv_err begin_keys(void *data, struct cv_why *why) {
   struct cv_remote *remote = data;
-  struct cv_anchor_mark mark = remote->mark;
+  struct cv_anchor_mark mark = remote->term.mark;
   return begin(remote, &mark, why);
 }
 

@@ -3,10 +3,9 @@
 #ifndef CV_BROKER_STORE_POSTGRES_STATE_H
 #define CV_BROKER_STORE_POSTGRES_STATE_H
 
-#include "broker/both/anchor.h"
 #include "broker/store/backend.h"
-#include "broker/store/lineage.h"
 #include "broker/store/remote.h"
+#include "broker/store/term.h"
 #include "common/base/table.h"
 #include "common/pg/pg.h"
 
@@ -49,17 +48,9 @@ struct cv_remote {
   struct cv_ring ring;
   struct cv_pg *pg; /* NULL: not connected */
   bool is_checked;  /* server, schema and keys fit */
-  struct cv_anchor *anchor;
-  struct cv_anchor_mark anchored;
-  bool has_anchor;
-  struct cv_anchor_mark mark; /* the database's own, as it was read last or committed */
-  bool is_new;                /* it has no identity yet */
-  struct cv_digest prior;     /* hash of the commit before */
-  bool is_timed;              /* the server ends the session when it stands still */
-  struct cv_lineage lineage;
-  struct cv_vault *vault;
-  bool is_given;      /* vault and anchor are the store's */
-  struct cv_mac *mac; /* of the rows' codes */
+  struct cv_term term;
+  struct cv_mac *mac;           /* of the rows' codes */
+  uint64_t system_id, timeline; /* of the server, when a term was begun */
   struct cv_postgres_key *keys;
   /* The holder's session as it was seen last, and since when it has stood still. */
   uint64_t holder_pid, holder_backend, holder_state, still_since_ms;

@@ -70,9 +70,10 @@ LAYERS = (
     Layer("vault", ("broker/both/*",), False, BASE + ("crypto", "db", "both")),
     # the broker's database, in a file or on a server; only the program of the latter is linked with its client
     Layer("lineage", ("broker/store/lineage.[ch]",), True, BASE + ("both",)),
+    Layer("term", ("broker/store/term.[ch]",), False, BASE + ("crypto", "both", "vault", "lineage")),
     Layer("backend", ("broker/store/backend.h", "broker/store/sealed.[ch]"), False, BASE + ("both", "vault", "broker")),
     Layer("postgres", ("broker/store/postgres*.[ch]",), False,
-          BASE + ("sys", "crypto", "pg", "both", "vault", "lineage", "backend", "broker")),
+          BASE + ("sys", "crypto", "pg", "both", "vault", "lineage", "term", "backend", "broker")),
     # the three daemons: cores, then shells; none includes another
     Layer("broker", ("broker/*",), False,
           COMMON + ("identity", "wire", "crowd", "rank", "order", "share", "chain", "mechanism", "both", "holding",
