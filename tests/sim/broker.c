@@ -15,18 +15,22 @@
 #include "tests/sim/lies.h"
 #include "tests/sim/net.h"
 #include "tests/sim/rotation.h"
+#include "tests/sim/server.h"
 #include "tests/sim/tally.h"
 #include "tests/sim/truth.h"
 #include "tests/sim/two.h"
 
-enum { TIMER_TURN, TIMER_COMMIT, TIMER_PACE, TIMER_TICK, TICK_MS = 50 };
+enum { TIMER_TURN, TIMER_COMMIT, TIMER_PACE, TIMER_TICK, TIMER_STEP, TICK_MS = 50 };
+/* As in broker/standby.c and broker/store/postgres.c, but for shorter rests. */
+enum { STEP_MS = 200, RETRY_MS = 1000, REST_MS = 3000, BEAT_MS = 1000 };
 
 struct self {
   struct cv_broker *core;
   struct cv_broker_store *store;
   struct cv_broker_batch batch;
   struct cv_turn turn;
-  struct cv_mac *mac;
+  struct session *session; /* NULL: the database is its own */
+  uint64_t stored_ms;
   struct cv_rng_seeded noise;
   bool turning, draining;
   bool rekeys;        /* is to wrap its keys anew */
@@ -55,6 +59,11 @@ union frame {
 
 static enum cv_err tag(void *data, const void *bytes, size_t bytes_n, uint8_t *to, size_t n) {
   return cv_mac_tag(data, bytes, bytes_n, to, n);
+}
+
+/* What one of two brokers says to itself is true only of the one in the latest term. */
+static bool is_late(const struct party *party) {
+  return party->world->server != NULL && party->world->active != party;
 }
 
 static void note(void *data, const struct cv_note *note) {
@@ -121,7 +130,9 @@ static void tell(struct world *world, const struct wire *wire, const struct cv_b
       check_replaced(wire);
     }
   } else if (out->schema == CV_SCHEMA_RANK && wire->end->other->party == world->impostor) {
-    truth_told_impostor(world->truth, out->frame.rank);
+    if (!is_late(wire->end->party)) { /* it cannot know who has opened a campaign since, and stores no answer */
+      truth_told_impostor(world->truth, out->frame.rank);
+    }
   } else if (out->schema == CV_SCHEMA_RANK) {
     truth_told_rank(world->truth, out->frame.rank);
   } else if (out->schema == CV_SCHEMA_SHARE) {
@@ -252,7 +263,9 @@ static enum cv_err flush(void *data, bool *ret_store) {
     return CV_ERR_NOMEM;
   }
   CV_REQUIRE(err == CV_OK);
-  truth_flushed(party->world->truth, self->core);
+  if (!is_late(party)) {
+    truth_flushed(party->world->truth, self->core);
+  }
   return CV_OK;
 }
 
@@ -278,6 +291,10 @@ static enum cv_err commit(void *data, struct cv_why *why) {
   if (!party_step(party)) {
     return cv_fail(why, CV_ERR_IO, "it dies");
   }
+  if (is_late(party)) {
+    world_fail(party->world, "2: a broker whose term is over has stored a commit");
+  }
+  self->stored_ms = party->world->now_ms;
   truth_stored(party->world->truth, self->batch.commit);
   return CV_OK;
 }
@@ -295,13 +312,18 @@ static void hand_over(void *data) {
 static void committed(struct party *party) {
   struct self *self = party->self;
   struct cv_why why;
+  if (self->session != NULL && session_is_silent(self->session)) {
+    tally(TALLY_SILENT);
+    party_after(party, TICK_MS, TIMER_COMMIT);
+    return;
+  }
   enum cv_err err = commit(party, &why);
   cv_turn_committed(&self->turn, err, &why);
 }
 
 static bool is_quick(void *data) {
   const struct party *party = data;
-  return world_chance(party->world, 60);
+  return party->world->server == NULL && world_chance(party->world, 60);
 }
 
 static void say(void *data) {
@@ -352,7 +374,10 @@ void broker_rekey(struct party *party) {
 
 void broker_drain(struct party *party) {
   struct self *self = party->self;
-  if (party->up && !self->draining) {
+  if (party->up && party->world->server != NULL) {
+    tally_add(TALLY_HANDED_OVER, self->core != NULL);
+    party->exits = true;
+  } else if (party->up && !self->draining) {
     world_log(party->world, "fault: the broker is asked to stop");
     self->draining = true;
     self->drain_until_ms = party_mono_ms(party) + party->world->scenario.lease_ms;
@@ -373,12 +398,31 @@ static void stop_if_drained(struct party *party) {
   }
 }
 
+/* An idle broker finds out whether it still has the term. */
+static void beat(struct party *party) {
+  struct self *self = party->self;
+  bool is_due = self->session != NULL && party->world->now_ms - self->stored_ms >= BEAT_MS;
+  struct cv_why why;
+  if (!is_due || cv_turn_is_busy(&self->turn) || session_is_silent(self->session)) {
+    return;
+  }
+  self->stored_ms = party->world->now_ms;
+  if (session_beat(self->session, &why) != CV_OK) {
+    cv_turn_fail(&self->turn, "the term is over", &why);
+  }
+}
+
+static void stand_by(struct party *party);
+
 static void timer(struct party *party, int which) {
   struct self *self = party->self;
   struct world *world = party->world;
   switch (which) {
     case TIMER_COMMIT:
       committed(party);
+      return;
+    case TIMER_STEP:
+      stand_by(party);
       return;
     case TIMER_PACE:
       cv_turn_paced(&self->turn);
@@ -390,7 +434,10 @@ static void timer(struct party *party, int which) {
       if (party->exits) {
         return;
       }
-      truth_ticked(world->truth, self->core);
+      if (!is_late(party)) {
+        truth_ticked(world->truth, self->core);
+      }
+      beat(party);
       party_after(party, TICK_MS, TIMER_TICK);
       turn_soon(party);
       stop_if_drained(party);
@@ -451,7 +498,14 @@ static enum cv_err take_crowd(struct party *party, struct wire *wire, const stru
   size_t before = answers->acks;
   enum cv_err err =
       cv_broker_on_crowd(self->core, wire->conn, frame, party_mono_ms(party), world_wall_ms(party->world), why);
-  truth_counted(party->world->truth, answers, before, frame->token);
+  if (cv_broker_is_overtaken(self->core)) {
+    const struct cv_why reason = {.text = "a worker has a ticket of a later term"};
+    tally(TALLY_OVERTAKEN);
+    cv_turn_fail(&self->turn, "the term is over", &reason);
+  }
+  if (!is_late(party)) {
+    truth_counted(party->world->truth, answers, before, frame->token);
+  }
   return err;
 }
 
@@ -491,7 +545,7 @@ static void frame(struct party *party, struct end *end, const uint8_t *bytes, si
     world_log(party->world, "broker: %s broke the protocol: %s", peer->identity.name, why.text);
     tally(TALLY_REFUSED_FRAME);
     lies_blamed(party->world, peer, why.text);
-    if (!peer->hostile && !party->world->rolled_back && !party->world->lied) {
+    if (!peer->hostile && !party->world->rolled_back && !party->world->lied && !is_late(party)) {
       world_fail(party->world, "the broker closes on %s, which is honest: %s", peer->identity.name, why.text);
     }
     drop(wire);
@@ -505,13 +559,21 @@ static void closed(struct party *party, struct end *end) {
   turn_soon(party);
 }
 
-/* ---- start and end ---- */
+/* ---- loading ---- */
 
+/* The database has a random key of tickets; here it is the same in every run. */
 const struct cv_tagger *world_tagger(struct world *world) {
-  static struct cv_tagger tagger;
-  const struct self *self = world->broker->self;
-  tagger = (struct cv_tagger){.tag = tag, .data = self->mac};
+  static struct cv_tagger tagger = {.tag = tag};
+  static struct cv_mac *mac;
+  const struct cv_key tickets = {{0x5a}};
+  CV_REQUIRE(mac != NULL || cv_mac_new(&tickets, &mac) == CV_OK);
+  tagger.data = mac;
   return &tagger;
+}
+
+struct party *world_broker(const struct world *world) {
+  struct party *party = world->server == NULL ? world->broker : world->active;
+  return party != NULL && party->up ? party : NULL;
 }
 
 struct cv_broker *broker_core(const struct party *broker) {
@@ -536,7 +598,7 @@ static void configure(struct party *party, struct cv_broker_config *ret) {
                  .chunks = 64,
                  .lease_ms = scenario->lease_ms,
                  .queue = scenario->queue},
-      .tagger = {.tag = tag, .data = self->mac},
+      .tagger = *world_tagger(party->world),
       .digest = cv_sha256,
       .duo = world_duo(party->world),
       .noise = &self->noise.rng,
@@ -549,10 +611,8 @@ static void configure(struct party *party, struct cv_broker_config *ret) {
 }
 
 static void name_database(const struct self *self, struct cv_broker_config *config) {
-  struct cv_store_marks marks;
   _Static_assert((int)CV_SPLIT_DATABASE_BYTES == (int)CV_DATABASE_ID_BYTES, "one size");
-  cv_broker_store_marks(self->store, &marks);
-  memcpy(config->database, marks.database.database, sizeof(config->database));
+  memcpy(config->database, cv_broker_store_id(self->store), sizeof(config->database));
 }
 
 static void count_restart(const struct cv_broker *core) {
@@ -574,36 +634,101 @@ static bool fetch_ended(struct self *self, struct cv_why *why) {
   return true;
 }
 
+/* Makes the core and loads it from the open store. */
+static bool load(struct party *party, struct cv_why *why) {
+  struct world *world = party->world;
+  struct self *self = party->self;
+  struct cv_broker_config config;
+  configure(party, &config);
+  name_database(self, &config);
+  config.term = cv_broker_store_term(self->store);
+  CV_REQUIRE(cv_broker_new(&config, &self->core) == CV_OK);
+  return cv_broker_store_load(self->store, self->core, party_mono_ms(party), world_wall_ms(world), why) == CV_OK &&
+         (!world->recovered || fetch_ended(self, why));
+}
+
+static void serve(struct party *party) {
+  const struct self *self = party->self;
+  truth_restarted(party->world->truth, self->core);
+  count_restart(self->core);
+  party_after(party, TICK_MS, TIMER_TICK);
+  turn_soon(party);
+}
+
+/* ---- two brokers and one database ---- */
+
+/* What generators draw in a term; all machines are copies of one, and what is mixed in makes the difference. */
+static uint64_t mixed;
+
+enum cv_err __wrap_cv_drbg_mix(const void *bytes, size_t n);
+
+enum cv_err __wrap_cv_drbg_mix(const void *bytes, size_t n) {
+  struct cv_digest digest;
+  cv_sha256(NULL, 0, bytes, n, &digest);
+  memcpy(&mixed, digest.bytes, sizeof(mixed));
+  return CV_OK;
+}
+
+static bool begin_term(struct party *party, struct cv_why *why) {
+  struct self *self = party->self;
+  cv_rng_seeded_init(&self->noise, party->world->scenario.seed, 77, 3, mixed);
+  truth_drew(party->world->truth, cv_rng_u64(&self->noise.rng));
+  return session_store(self->session, &self->store, why) == CV_OK &&
+         rotation_check_tickets(party->world, self->store, why) && load(party, why) &&
+         session_beat(self->session, why) == CV_OK;
+}
+
+static void stand_by(struct party *party) {
+  struct self *self = party->self;
+  struct cv_why why = {.text = ""};
+  bool is_ours = false;
+  mixed = 0;
+  enum cv_err err = session_step(self->session, &is_ours, &why);
+  if (err != CV_OK || !is_ours) {
+    party_after(party, err == CV_OK ? STEP_MS : err == CV_ERR_DAMAGED ? REST_MS : RETRY_MS, TIMER_STEP);
+  } else if (!begin_term(party, &why)) {
+    world_log(party->world, "broker: cannot begin its term: %s", why.text);
+    party->exits = true;
+  } else {
+    tally(TALLY_TERMS);
+    world_log(party->world, "broker %u: active", party->number);
+    party->world->active = party;
+    party->listens = true;
+    party->stays_away = false;
+    self->stored_ms = party->world->now_ms;
+    net_started(party);
+    serve(party);
+  }
+}
+
+static bool start_standing_by(struct party *party, struct cv_why *why) {
+  struct self *self = party->self;
+  const char anchor[] = {party->disk->letter, '/', 'a', 'n', 'c', 'h', 'o', 'r', '\0'};
+  party->listens = false;
+  party->stays_away = true;
+  party_after(party, world_below(party->world, STEP_MS), TIMER_STEP);
+  return session_open(party->world->server, party, anchor, &self->session, why) == CV_OK;
+}
+
+/* ---- start and end ---- */
+
 static bool start(struct party *party, struct cv_why *why) {
   struct world *world = party->world;
   struct self *self = calloc(1, sizeof(*self));
-  const struct cv_key tickets = {{0x5a}};
-  struct cv_broker_config config;
   const struct cv_store_files files = {.database = "B/broker.db", .anchor = "B/anchor", .vfs = CV_SIM_VFS};
   CV_REQUIRE(self != NULL);
   party->self = self;
   self->turn = (struct cv_turn){
       .ops = &turn_ops, .data = party, .crowd = world->scenario.batch_crowd, .full = world->scenario.batch_full};
-  if (cv_broker_store_open(&files, &world->ring, &self->store, why) != CV_OK ||
-      !rotation_check_tickets(world, self->store, why)) {
-    return false;
+  if (world->server != NULL) {
+    return start_standing_by(party, why);
   }
-  /* The database has a random key; here tickets must be the same in every run. */
-  CV_REQUIRE(cv_mac_new(&tickets, &self->mac) == CV_OK);
   cv_rng_seeded_init(&self->noise, world->scenario.seed, 77, 3, party->life);
-  configure(party, &config);
-  name_database(self, &config);
-  CV_REQUIRE(cv_broker_new(&config, &self->core) == CV_OK);
-  if (cv_broker_store_load(self->store, self->core, party_mono_ms(party), world_wall_ms(world), why) != CV_OK) {
+  if (cv_broker_store_open(&files, &world->ring, &self->store, why) != CV_OK ||
+      !rotation_check_tickets(world, self->store, why) || !load(party, why)) {
     return false;
   }
-  if (world->recovered && !fetch_ended(self, why)) {
-    return false;
-  }
-  truth_restarted(world->truth, self->core);
-  count_restart(self->core);
-  party_after(party, TICK_MS, TIMER_TICK);
-  turn_soon(party);
+  serve(party);
   return true;
 }
 
@@ -622,7 +747,12 @@ static void stop(struct party *party) {
   struct self *self = party->self;
   cv_broker_free(self->core);
   cv_broker_store_close(self->store);
-  cv_mac_free(self->mac);
+  if (self->session != NULL) { /* a machine that loses power says nothing to the server */
+    session_close(self->session, party->world->calm_ms == 0 && world_chance(party->world, 30));
+  }
+  if (party->world->active == party) {
+    party->world->active = NULL;
+  }
   cv_broker_batch_fini(&self->batch);
   free_wires(party);
   free(self);

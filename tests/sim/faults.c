@@ -10,6 +10,7 @@
 #include "tests/sim/lies.h"
 #include "tests/sim/net.h"
 #include "tests/sim/rotation.h"
+#include "tests/sim/server.h"
 #include "tests/sim/tally.h"
 #include "tests/sim/truth.h"
 
@@ -335,7 +336,7 @@ static void stall(struct world *world, struct party *party) {
 }
 
 static void starve(struct world *world) {
-  struct party *const parties[] = {world->broker, world->thirdparty,
+  struct party *const parties[] = {faults_some_broker(world), world->thirdparty,
                                    &world->party[world->first_pool + world_below(world, world->scenario.pools)],
                                    world->cobroker};
   struct party *party = parties[world_below(world, CV_COUNT(parties) - (world->cobroker == NULL))];
@@ -372,7 +373,7 @@ static void do_fault(struct world *world, enum fault fault) {
       cut(world, net_any(world));
       break;
     case FAULT_CRASH_BROKER:
-      crash(world, world->broker);
+      crash(world, faults_some_broker(world));
       break;
     case FAULT_CRASH_THIRDPARTY:
       crash(world, world->thirdparty);
@@ -384,7 +385,7 @@ static void do_fault(struct world *world, enum fault fault) {
       crash(world, world->requester[world_below(world, world->scenario.requesters)]);
       break;
     case FAULT_DISK_BROKER:
-      refuse_writes(world, &world->disk_broker);
+      refuse_writes(world, faults_some_broker(world)->disk);
       break;
     case FAULT_DISK_THIRDPARTY:
       refuse_writes(world, &world->disk_thirdparty);
@@ -393,7 +394,9 @@ static void do_fault(struct world *world, enum fault fault) {
       jump(world);
       break;
     case FAULT_STALL:
-      stall(world, &world->party[world_below(world, world->parties)]);
+      stall(world, world->server != NULL && world_chance(world, 50)
+                       ? faults_some_broker(world)
+                       : &world->party[world_below(world, world->parties)]);
       break;
     case FAULT_MEMORY:
       starve(world);
@@ -408,7 +411,7 @@ static void do_fault(struct world *world, enum fault fault) {
       world->party[world->first_pool + world_below(world, world->scenario.pools)].is_full = true;
       break;
     case FAULT_DRAIN:
-      broker_drain(world->broker);
+      broker_drain(faults_some_broker(world));
       break;
     case FAULT_ROLLBACK:
       roll_back(world);
@@ -430,6 +433,12 @@ static void do_fault(struct world *world, enum fault fault) {
       break;
     case FAULT_DAMAGE:
       damage(world);
+      break;
+    case FAULT_COMMIT:
+    case FAULT_CUT_SERVER:
+    case FAULT_PROMOTE:
+    case FAULT_RESTORE:
+      faults_of_server(world, fault);
       break;
     case FAULT_ROTATE:
       if (world_chance(world, 40)) {
@@ -475,6 +484,10 @@ void faults_end(struct world *world) {
     world->disk_broker.refuse_in = world->disk_thirdparty.refuse_in = 0;
     world->disk_broker.fuse = world->disk_thirdparty.fuse = 0;
     world->disk_cobroker.refuse_in = world->disk_cobroker.fuse = 0;
+    world->disk_second.refuse_in = world->disk_second.fuse = 0;
+    if (world->server != NULL) {
+      server_calm(world->server);
+    }
     for (size_t i = 0; i < world->parties; i++) {
       world->party[i].stalled_ms = world->party[i].starves = 0;
       world->party[i].fuse = 0;

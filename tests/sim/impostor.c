@@ -64,6 +64,9 @@ static bool start(struct party *party, struct cv_why *why) {
 
 static void opened(struct party *party, struct end *end) {
   struct self *self = party->self;
+  if (self->end != NULL) { /* another broker's */
+    net_close(self->end);
+  }
   *self = (struct self){.end = end};
   send(party, &(struct cv_rank_frame){.hello = {.present = true, .version = CV_WIRE_VERSION, .program = "impostor"}});
 }

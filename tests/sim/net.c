@@ -257,10 +257,13 @@ static void dial(struct world *world, struct event *event) {
   if (party->stays_away) {
     return;
   }
+  if (to == world->broker && world->second != NULL && world_chance(world, 50)) {
+    to = world->second; /* its other address */
+  }
   if (to == world->thirdparty && world->impostor != NULL && world->calm_ms == 0 && world_chance(world, 50)) {
     to = world->impostor;
   }
-  if (!to->up || (world->calm_ms == 0 && world_chance(world, 5))) {
+  if (!to->up || !to->listens || (world->calm_ms == 0 && world_chance(world, 5))) {
     dial_later(party, event->which, BACKOFF_MIN_MS + world_below(world, BACKOFF_MS));
     return;
   }

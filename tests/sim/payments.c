@@ -76,7 +76,7 @@ void truth_check_payments(struct truth *truth, const struct cv_broker_campaign *
 void truth_check_paid(struct truth *truth, struct cv_broker *core, uint64_t id) {
   const struct scenario *scenario = &truth->world->scenario;
   const struct campaign *campaign = truth_campaign(truth, id);
-  const struct cv_broker_campaign *its = broker_campaign(truth->world->broker, (uint32_t)id);
+  const struct cv_broker_campaign *its = broker_campaign(world_broker(truth->world), (uint32_t)id);
   struct cv_statement *statement;
   if (its == NULL || scenario->budget_micro == 0) {
     return;

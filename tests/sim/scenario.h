@@ -52,6 +52,10 @@ enum fault {
   FAULT_CUT_COBROKER,
   FAULT_REVOKE,
   FAULT_ROLLBACK_COBROKER,
+  FAULT_COMMIT,
+  FAULT_CUT_SERVER,
+  FAULT_PROMOTE,
+  FAULT_RESTORE,
   FAULT_COUNT
 };
 
@@ -144,6 +148,7 @@ struct scenario {
   enum lie lie;
   uint64_t lie_ms;
   uint32_t lie_times;
+  bool shared; /* two brokers, of which one is active, share a database */
 };
 
 /* The least tokens of an epoch: the operator's limit, unless each token is protected by itself. */
@@ -157,6 +162,8 @@ enum kind { KIND_RANKING, KIND_GRAPH, KIND_HIRES, KIND_COUNT };
 void scenario_soak(enum kind kind, uint32_t campaigns, struct scenario *ret);
 /* Lets one seed in some have campaigns with two brokers. */
 void scenario_draw_two(struct scenario *scenario, bool calm);
+/* Lets one seed in some have brokers that share a database. */
+void scenario_draw_shared(struct scenario *scenario, bool calm);
 /* The lie is one of the broker. */
 bool scenario_lies_broker(const struct scenario *scenario);
 /* A description in words, one or two lines. */

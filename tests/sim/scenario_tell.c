@@ -27,6 +27,10 @@ void scenario_tell(const struct scenario *s, char *to, size_t n) {
       [FAULT_CUT_COBROKER] = "cuts of the co-broker",
       [FAULT_REVOKE] = "certificates revoked",
       [FAULT_ROLLBACK_COBROKER] = "co-broker rolled back",
+      [FAULT_COMMIT] = "commits in doubt",
+      [FAULT_CUT_SERVER] = "cuts of the server",
+      [FAULT_PROMOTE] = "replica promoted",
+      [FAULT_RESTORE] = "server restored",
   };
   static const char *const lie[] = {LIES(LIE_WORDS)};
   static const char *const ending[] = {"none", "cancel", "deadline", "idle"};
@@ -46,7 +50,10 @@ void scenario_tell(const struct scenario *s, char *to, size_t n) {
       s->golds, (double)s->budget_micro / 1e6, s->edges, s->greed, s->pools, s->picky ? " (one of them picky)" : "",
       s->liars, s->pool_workers, s->persons ? " with rows" : "", s->own_tokens, s->pests,
       s->impostor ? ", an impostor" : "", s->rivals, s->release_tokens, ending[s->ending],
-      (unsigned long long)s->ending_ms, s->two ? "two" : "no two",
+      (unsigned long long)s->ending_ms,
+      s->two      ? "two"
+      : s->shared ? "two that share a database, no two"
+                  : "no two",
       s->lie == LIE_NONE ? "" : ", a lie: ", s->lie == LIE_NONE ? "" : lie[s->lie], s->faults);
   for (int i = 0; i < FAULT_COUNT && at > 0 && (size_t)at < n; i++) {
     if (s->weight[i] > 0) {

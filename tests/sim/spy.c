@@ -15,6 +15,12 @@ void truth_sealed(struct truth *truth, const uint8_t *nonce) {
   }
 }
 
+void truth_drew(struct truth *truth, uint64_t bits) {
+  if (!seen_add(&truth->nonces, bits)) {
+    world_fail(truth->world, "2: two terms draw the same noise");
+  }
+}
+
 void truth_wrapped(struct truth *truth, const uint8_t *key) {
   memcpy(truth->key[truth->keys++ % SPIED], key, CV_KEY_BYTES);
 }
@@ -116,7 +122,8 @@ static void search_bytes(struct truth *truth, const struct words *words, const c
 
 void truth_search(struct truth *truth) {
   struct world *world = truth->world;
-  const struct disk *disks[] = {&world->disk_broker, &world->disk_thirdparty, &world->disk_cobroker};
+  const struct disk *disks[] = {&world->disk_broker, &world->disk_thirdparty, &world->disk_cobroker,
+                                &world->disk_second};
   struct words words;
   tally(TALLY_SEARCHED);
   collect_words(truth, &words);

@@ -159,6 +159,23 @@
   MUST(LIE_KEY, "lies: a second key")                                              \
   MUST(LIE_TERMS, "lies: other terms")                                             \
   MUST(LIE_SILENCE_CO, "lies: silence of the co-broker")                           \
+  MUST(SHARED, "databases that two brokers share")                                 \
+  MUST(TERMS, "terms begun")                                                       \
+  MUST(STORED, "commits to a shared database")                                     \
+  MUST(ABORTED, "commits to it that ended between fence and COMMIT")               \
+  MUST(UNKNOWN, "commits to it whose answer was lost")                             \
+  MUST(WAITING, "commits to it in doubt")                                          \
+  MUST(CANCELED, "commits to it that its replica lacks")                           \
+  MUST(FENCED, "commits that the fence refused")                                   \
+  MUST(TERMINATED, "holders of the term that stood still")                         \
+  MUST(HANDED_OVER, "terms handed over")                                           \
+  MUST(OVERTAKEN, "terms ended by a ticket of a later one")                        \
+  MUST(SILENT, "commits that a replaced server does not answer")                   \
+  MUST(PROMOTED, "replicas promoted")                                              \
+  MUST(PROMOTED_LACKING, "replicas promoted that lack a commit")                   \
+  MUST(RESTORED, "shared databases restored, and refused")                         \
+  MUST(FORKS, "forks of shared databases, refused")                                \
+  MUST(LATE_DIALS, "brokers refused by the third-party, for a later term")         \
   MUST(LASTS, "last releases of arms whose data are used up")                      \
   MAY(END_USED_UP, "campaigns ended: data used up")                                \
   MUST(END_REFUSED, "campaigns ended: refused")

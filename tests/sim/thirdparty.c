@@ -56,7 +56,9 @@ static void deliver(struct party *party) {
     truth_thirdparty_told(world->truth, out.frame);
     net_send_frame(wire->end, &CV_RANK_WIRE, out.frame);
     if (out.close != NULL) {
-      if (strstr(out.close, "a newer connection") == NULL && !world->rolled_back) {
+      bool is_late = world->server != NULL && strstr(out.close, "a broker of term") != NULL;
+      tally_add(TALLY_LATE_DIALS, is_late);
+      if (strstr(out.close, "a newer connection") == NULL && !world->rolled_back && !is_late) {
         world_fail(world, "the third-party closes on the broker: %s", out.close);
       }
       net_close(wire->end);

@@ -72,6 +72,8 @@ void truth_joined(struct truth *truth, const struct cv_broker *core, const struc
 void truth_ticked(struct truth *truth, const struct cv_broker *core);
 /* A value is sealed with this nonce. The world that receives the nonces; NULL: none. */
 void truth_sealed(struct truth *truth, const uint8_t *nonce);
+/* The first bits that a broker draws in a term: no other term has drawn them. */
+void truth_drew(struct truth *truth, uint64_t bits);
 /* A key is wrapped, which must not be on any disk. */
 void truth_wrapped(struct truth *truth, const uint8_t *key);
 void truth_listen_to_seals(struct truth *truth);

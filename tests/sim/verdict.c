@@ -209,12 +209,13 @@ void truth_end(struct truth *truth) {
   if (world->cobroker != NULL && world->cobroker->up && !world->forgot) {
     two_flushed(world->two, cobroker_core(world->cobroker));
   }
-  if (world->broker->up && !world->rolled_back) {
-    truth_check_sum_of_accounts(truth, broker_core(world->broker));
+  const struct party *broker = world_broker(world);
+  if (broker != NULL && !world->rolled_back) {
+    truth_check_sum_of_accounts(truth, broker_core(broker));
   }
-  for (uint64_t id = 1; id < truth->campaigns && world->broker->up; id++) {
+  for (uint64_t id = 1; id < truth->campaigns && broker != NULL; id++) {
     if (truth->campaign[id].finished) {
-      truth_check_paid(truth, broker_core(world->broker), id);
+      truth_check_paid(truth, broker_core(broker), id);
     }
   }
   truth_search(truth);

@@ -11,6 +11,7 @@
 #include "tests/sim/net.h"
 #include "tests/sim/persons.h"
 #include "tests/sim/rotation.h"
+#include "tests/sim/server.h"
 #include "tests/sim/tally.h"
 #include "tests/sim/truth.h"
 #include "tests/sim/two.h"
@@ -248,11 +249,14 @@ void party_start(struct party *party) {
     party->rebooted = false;
   }
   party->dead = party->exits = false;
+  party->listens = true;
   party->fuse = 0;
   world_log(party->world, "%s: starts", party->identity.name);
   if (party->ops->start(party, &why)) {
     tally_add(TALLY_RESTARTS, party->life > 1 && party->disk != NULL);
-    net_started(party);
+    if (!party->stays_away) {
+      net_started(party);
+    }
     return;
   }
   bool died = party->disk != NULL && (party->disk->dead || party->disk->refusals > party->refusals_seen);
@@ -265,7 +269,7 @@ void party_start(struct party *party) {
 }
 
 static void count_end(const struct party *party, bool power, bool orderly) {
-  bool broker = party == party->world->broker;
+  bool broker = party == party->world->broker || party == party->world->second;
   if (party == party->world->cobroker && !orderly) {
     tally(power ? TALLY_POWER_COBROKER : TALLY_KILLS_COBROKER);
   } else if (power) {
@@ -388,6 +392,17 @@ static void add_persons(struct world *world) {
   }
 }
 
+static void add_second(struct world *world) {
+  disk_init(&world->disk_second, 'S');
+  world->disk_second.rng = world->rng;
+  world->second = world_add(world, &party_broker, CV_ROLE_BROKER, "broker", 0, 0);
+  world->second->identity = world->broker->identity;
+  world->second->disk = &world->disk_second;
+  world->second->dials[0] = world->thirdparty;
+  world->server = server_new(world);
+  tally(TALLY_SHARED);
+}
+
 static void set_up(struct world *world) {
   CV_REQUIRE(cv_arena_init(&world->decoding, CV_ARENA_BYTES) == CV_OK &&
              cv_arena_init(&world->encoding, CV_ARENA_BYTES) == CV_OK);
@@ -400,6 +415,9 @@ static void set_up(struct world *world) {
   world->broker->disk = &world->disk_broker;
   world->thirdparty->disk = &world->disk_thirdparty;
   world->broker->dials[0] = world->thirdparty;
+  if (world->scenario.shared) {
+    add_second(world);
+  }
   if (world->scenario.impostor) {
     world->impostor = world_add(world, &party_impostor, CV_ROLE_THIRDPARTY, "impostor", 0, 0);
     world->impostor->hostile = true;
@@ -481,6 +499,8 @@ void world_fini(struct world *world) {
   disk_fini(&world->disk_broker);
   disk_fini(&world->disk_thirdparty);
   disk_fini(&world->disk_cobroker);
+  disk_fini(&world->disk_second);
+  server_free(world->server);
   disk_copy_fini(&world->snapshot);
   disk_copy_fini(&world->snapshot_thirdparty);
   disk_copy_fini(&world->snapshot_cobroker);

@@ -51,6 +51,7 @@ struct party {
   bool exits; /* stops by itself in this event */
   bool hostile;
   bool stays_away;     /* dials no more */
+  bool listens;        /* others can connect to it */
   bool rebooted;       /* its monotonic clock has restarted */
   uint64_t boot_ms;    /* time of the restart */
   uint64_t stalled_ms; /* it handles no event before this time */
@@ -77,6 +78,7 @@ struct event {
 };
 
 struct cable;
+struct server;
 struct truth;
 struct two;
 
@@ -93,8 +95,12 @@ struct world {
   size_t parties;
   struct party *broker, *thirdparty, *impostor, *requester[SCENARIO_REQUESTERS]; /* NULL: no impostor */
   struct party *cobroker;                                                        /* NULL: there is none */
+  /* A second broker, which shares a database with the first one, and the one of them that began the latest term and has
+   * not ended. All NULL: there is one broker. */
+  struct party *second, *active;
+  struct server *server;
   size_t first_pool, first_rival; /* indices of the parties; those up to the end are crowd */
-  struct disk disk_broker, disk_thirdparty, disk_cobroker;
+  struct disk disk_broker, disk_thirdparty, disk_cobroker, disk_second;
   struct cable *cables;
   uint64_t cable_count;
   struct truth *truth;
@@ -163,7 +169,10 @@ struct party *world_add(struct world *world, const struct party_ops *ops, enum c
                         uint64_t first, uint64_t last);
 
 struct cv_broker;
-/* Asks the broker to stop: it does so when nothing is outstanding, or a lease later. */
+/* The broker that serves; NULL if none does. */
+struct party *world_broker(const struct world *world);
+/* Asks the broker to stop: it does so when nothing is outstanding, or a lease later; if it shares a database, at once.
+ */
 void broker_drain(struct party *broker);
 /* Asks the broker to wrap its keys by the current key of `world->ring`. */
 void broker_rekey(struct party *broker);
