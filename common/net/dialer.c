@@ -2,6 +2,7 @@
 /*
  * A cycle takes the addresses in turn, from `at` on: it resolves the name, then connects to what it has found, until a
  * handshake succeeds. After a cycle that has failed, or after the connection has ended, the timer starts the next one.
+ * A second timer watches for silence.
  */
 #include "common/net/dialer.h"
 
@@ -10,6 +11,7 @@
 
 #include "common/base/address.h"
 #include "common/base/rng.h"
+#include "common/net/knock.h"
 #include "common/net/peer_state.h"
 #include "common/net/uverr.h"
 
@@ -17,19 +19,24 @@ enum { FIRST_DELAY_MS = 100, LAST_DELAY_MS = 5000, STEADY_MS = 250 };
 
 /* Where the party may be. */
 struct place {
+  struct cv_dialer *dialer;
   struct cv_address address;
   char text[CV_ADDRESS_BYTES];
   SSL_SESSION *session; /* to resume, of this address only: another process there has other tickets */
+  struct cv_knock *knock; /* under way, or NULL */
 };
 
-/* Freed when the timer is closed, the resolver has answered and the peer is freed. */
+/* Freed when the timers are closed, the resolver has answered and the peer is freed. */
 struct cv_dialer {
-  uv_timer_t timer;
+  uv_timer_t timer, watch;
   uv_getaddrinfo_t resolve;
-  bool stopped, timer_closed, resolving;
+  bool stopped, resolving;
+  unsigned timers; /* not closed yet */
   struct place place[CV_ADDRESSES_MAX];
   size_t places, at;      /* at: being tried, or connected to */
   size_t tried;           /* in this cycle, before `at` */
+  size_t answering;       /* where a knock was answered: the next one to try; `places`: the one after `at` */
+  uint64_t left_ms;       /* loop time at which a silent connection was last left; 0: never */
   struct addrinfo *found; /* what the name of `at` stands for */
   struct addrinfo *host;  /* the one being tried */
   struct cv_peer *peer;   /* NULL between connections */
@@ -53,7 +60,7 @@ static void forget_sessions(struct cv_dialer *dialer) {
 }
 
 static void free_if_over(struct cv_dialer *dialer) {
-  if (!dialer->timer_closed || dialer->resolving || dialer->peer != NULL) {
+  if (dialer->timers > 0 || dialer->resolving || dialer->peer != NULL) {
     return;
   }
   uv_freeaddrinfo(dialer->found);
@@ -76,17 +83,22 @@ static void begin_anew(struct cv_dialer *dialer) {
   dialer->attempt_ms = dialer->places == 1 ? most : at_most(CV_DIAL_ATTEMPT_MS, most);
 }
 
-/* Starts a cycle, with the address after this one. */
+/* Between half of it and all of it. */
+static uint64_t with_jitter(struct cv_dialer *dialer, unsigned ms) {
+  dialer->jitter = cv_mix64(dialer->jitter + 1);
+  uint64_t half = ms / 2;
+  return half + dialer->jitter % (half + 1);
+}
+
+/* Starts a cycle, with the address that has answered, or else the one after this one. */
 static void start_again_later(struct cv_dialer *dialer) {
   if (dialer->stopped) {
     return;
   }
-  dialer->at = (dialer->at + 1) % dialer->places;
+  dialer->at = dialer->answering < dialer->places ? dialer->answering : (dialer->at + 1) % dialer->places;
+  dialer->answering = dialer->places;
   dialer->tried = 0;
-  /* Wait between half of the delay and all of it. */
-  dialer->jitter = cv_mix64(dialer->jitter + 1);
-  uint64_t half = dialer->delay_ms / 2;
-  uint64_t delay = half + dialer->jitter % (half + 1);
+  uint64_t delay = with_jitter(dialer, dialer->delay_ms);
   /* Doubled, and drawn at random: thousands of workers must not return to a restarted broker at the same moment. */
   dialer->delay_ms = at_most(2 * dialer->delay_ms, dialer->places > 1 ? CV_DIAL_DELAY_MS : LAST_DELAY_MS);
   (void)uv_timer_start(&dialer->timer, on_timer, delay, 0);
@@ -199,6 +211,54 @@ static void on_peer_gone(void *owner, struct cv_peer *peer) {
   }
 }
 
+/* ---- silence ---- */
+
+static bool is_silent(const struct cv_dialer *dialer) {
+  const struct cv_peer *peer = dialer->peer;
+  return peer != NULL && peer->state == CV_PEER_OPEN && !peer->paused &&
+         uv_now(dialer->hub->loop) - peer->heard_ms >= CV_DIAL_SILENCE_MS;
+}
+
+static void stop_knocks(struct cv_dialer *dialer) {
+  for (size_t i = 0; i < dialer->places; i++) {
+    cv_knock_stop(dialer->place[i].knock);
+    dialer->place[i].knock = NULL;
+  }
+}
+
+static void on_knocked(void *data, bool answered) {
+  struct place *place = data;
+  struct cv_dialer *dialer = place->dialer;
+  place->knock = NULL;
+  /* What it has said meanwhile counts for more. */
+  if (!answered || !is_silent(dialer)) {
+    return;
+  }
+  stop_knocks(dialer);
+  dialer->answering = (size_t)(place - dialer->place);
+  dialer->left_ms = uv_now(dialer->hub->loop);
+  char reason[CV_ADDRESS_BYTES + 32];
+  (void)snprintf(reason, sizeof(reason), "silent, while %s answers", place->text);
+  /* Whoever stands still takes no goodbye. */
+  cv_peer_evict(dialer->peer, CV_REFUSALS, reason);
+}
+
+static void on_watch(uv_timer_t *timer) {
+  struct cv_dialer *dialer = timer->data;
+  (void)uv_timer_start(timer, on_watch, with_jitter(dialer, CV_DIAL_SILENCE_MS), 0);
+  bool has_just_left = dialer->left_ms != 0 && uv_now(timer->loop) - dialer->left_ms < CV_DIAL_STAY_MS;
+  if (has_just_left || !is_silent(dialer)) {
+    return;
+  }
+  for (size_t i = 0; i < dialer->places; i++) {
+    struct place *place = &dialer->place[i];
+    if (i != dialer->at && place->knock == NULL &&
+        cv_knock_start(timer->loop, &place->address, CV_DIAL_ATTEMPT_MS, on_knocked, place, &place->knock) != CV_OK) {
+      return; /* without memory; it is tried again in a second */
+    }
+  }
+}
+
 enum cv_err cv_dialer_start(uv_loop_t *loop, const char *addresses, struct cv_tls *tls, const struct cv_peer_ops *ops,
                             void *data, void (*failed)(void *data, const struct cv_why *why),
                             const struct cv_net_limits *limits, uint64_t jitter_seed, struct cv_dialer **ret,
@@ -215,8 +275,10 @@ enum cv_err cv_dialer_start(uv_loop_t *loop, const char *addresses, struct cv_tl
                                .failed = failed,
                                .limits = *limits,
                                .jitter = jitter_seed,
-                               .places = parsed.count};
+                               .places = parsed.count,
+                               .answering = parsed.count};
   for (size_t i = 0; i < parsed.count; i++) {
+    dialer->place[i].dialer = dialer;
     dialer->place[i].address = parsed.address[i];
     memcpy(dialer->place[i].text, parsed.text[i], sizeof(parsed.text[i]));
   }
@@ -228,8 +290,13 @@ enum cv_err cv_dialer_start(uv_loop_t *loop, const char *addresses, struct cv_tl
   }
   cv_tls_ref(tls);
   (void)uv_timer_init(loop, &dialer->timer);
-  dialer->timer.data = dialer->resolve.data = dialer;
+  (void)uv_timer_init(loop, &dialer->watch);
+  dialer->timers = 2;
+  dialer->timer.data = dialer->watch.data = dialer->resolve.data = dialer;
   (void)uv_timer_start(&dialer->timer, on_timer, 0, 0);
+  if (dialer->places > 1) {
+    (void)uv_timer_start(&dialer->watch, on_watch, CV_DIAL_SILENCE_MS, 0);
+  }
   *ret = dialer;
   return CV_OK;
 }
@@ -247,7 +314,7 @@ void cv_dialer_set_tls(struct cv_dialer *dialer, struct cv_tls *tls) {
 
 static void on_timer_closed(uv_handle_t *handle) {
   struct cv_dialer *dialer = handle->data;
-  dialer->timer_closed = true;
+  dialer->timers--;
   free_if_over(dialer);
 }
 
@@ -263,5 +330,7 @@ void cv_dialer_stop(struct cv_dialer *dialer) {
   if (dialer->peer != NULL) {
     cv_peer_close(dialer->peer, "stopped");
   }
+  stop_knocks(dialer);
   uv_close((uv_handle_t *)&dialer->timer, on_timer_closed);
+  uv_close((uv_handle_t *)&dialer->watch, on_timer_closed);
 }

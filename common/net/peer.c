@@ -593,6 +593,7 @@ static void count_turn(struct cv_peer *peer) {
   if (peer->turn != peer->hub->turns) {
     peer->hub->busy++;
     peer->turn = peer->hub->turns;
+    peer->heard_ms = uv_now(peer->hub->loop);
     peer->turn_bytes = 0;
   }
 }

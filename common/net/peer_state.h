@@ -60,6 +60,7 @@ struct cv_peer {
   bool had_frame;
   size_t turn_bytes;   /* bytes read since reading was last started, or in this turn */
   uint64_t turn;       /* the hub's number of the last turn with data */
+  uint64_t heard_ms;   /* loop time of that turn */
   uint64_t awaited_ms; /* loop time since which a frame is awaited; 0: none is */
   enum cv_refusal refusal;
   unsigned handles; /* not closed yet */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A dialer with several addresses: ports without a listener, silent ones, ones of another CA, and two brokers. */
+/* A dialer with several addresses: ports without a listener, silent ones, ones of another CA, and two brokers; and knocks
+ * at such addresses. */
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +14,7 @@
 #include <cmocka.h>
 
 #include "common/base/address.h"
+#include "common/net/knock.h"
 #include "common/net/peer_state.h"
 #include "world.h"
 
@@ -289,6 +292,165 @@ static void a_session_is_kept_while_its_address_refuses(void **state) {
   cv_tls_unref(tls);
 }
 
+/* ---- knocks ---- */
+
+struct heard {
+  unsigned over;
+  bool answered;
+};
+
+static void on_over(void *data, bool answered) {
+  struct heard *heard = data;
+  heard->over++;
+  heard->answered = answered;
+}
+
+static struct cv_knock *knock_at(struct world *world, const char *text, struct heard *heard) {
+  struct cv_address address;
+  struct cv_why why;
+  struct cv_knock *knock;
+  assert_int_equal(cv_address_parse(text, &address, &why), CV_OK);
+  uv_update_time(&world->loop);
+  assert_int_equal(cv_knock_start(&world->loop, &address, CV_DIAL_ATTEMPT_MS, on_over, heard, &knock), CV_OK);
+  return knock;
+}
+
+/* Returns how long it takes. */
+static uint64_t expect_knock(struct world *world, const char *text, bool answered) {
+  struct heard heard = {0};
+  (void)knock_at(world, text, &heard);
+  uint64_t begin_ms = uv_now(&world->loop);
+  wait_for(world, &heard.over, 1);
+  assert_int_equal(heard.answered, answered);
+  uint64_t took_ms = uv_now(&world->loop) - begin_ms;
+  (void)uv_run(&world->loop, UV_RUN_DEFAULT);
+  assert_int_equal(heard.over, 1);
+  return took_ms;
+}
+
+static void only_a_process_answers_a_knock(void **state) {
+  struct world *world = *state;
+  hold(&spots[0], false, false);
+  hold(&spots[1], true, false);
+  hold(&spots[2], true, true);
+  assert_in_range(expect_knock(world, spots[0].address, false), 0, CV_DIAL_ATTEMPT_MS / 2);
+  assert_in_range(expect_knock(world, spots[1].address, false), CV_DIAL_ATTEMPT_MS - 1, 3 * CV_DIAL_ATTEMPT_MS);
+  assert_in_range(expect_knock(world, spots[2].address, false), CV_DIAL_ATTEMPT_MS - 1, 3 * CV_DIAL_ATTEMPT_MS);
+  (void)expect_knock(world, "no.such.host.invalid:7401", false);
+}
+
+static void a_listener_answers_a_knock_and_tells_nobody(void **state) {
+  struct world *world = *state;
+  struct spot *broker = serve_at(world, 0);
+  struct heard heard = {0};
+  (void)knock_at(world, broker->address, &heard);
+  wait_for(world, &heard.over, 1);
+  assert_true(heard.answered);
+  assert_int_equal(broker->side.opened, 0);
+}
+
+static void a_knock_stops_at_any_moment(void **state) {
+  struct world *world = *state;
+  hold(&spots[0], false, false);
+  hold(&spots[1], true, false);
+  struct heard heard = {0};
+  for (unsigned turns = 0; turns < 20; turns++) {
+    struct cv_knock *knock = knock_at(world, spots[1].address, &heard);
+    for (unsigned i = 0; i < turns; i++) {
+      (void)uv_run(&world->loop, UV_RUN_NOWAIT);
+    }
+    cv_knock_stop(knock);
+    (void)uv_run(&world->loop, UV_RUN_DEFAULT);
+  }
+  assert_int_equal(heard.over, 0);
+}
+
+/* ---- silence ---- */
+
+/* The broker says something in each turn, or nothing if NULL. */
+static void run_for(struct world *world, uint64_t ms, const struct spot *speaks) {
+  uint64_t begin_ms = uv_now(&world->loop);
+  while (uv_now(&world->loop) - begin_ms < ms) {
+    assert_true(speaks == NULL || cv_peer_send(speaks->side.peer, "x", 1) == CV_OK);
+    wait_for(world, &world->ticks, world->ticks + 1);
+  }
+}
+
+/* How many have knocked at a spot that takes connections and says nothing. */
+static unsigned knocks_at(const struct spot *spot) {
+  unsigned count = 0;
+  for (int fd; (fd = accept4(spot->fd, NULL, NULL, SOCK_CLOEXEC)) >= 0; count++) {
+    (void)close(fd);
+  }
+  return count;
+}
+
+static struct spot *connect_to_first(struct world *world, size_t n) {
+  struct spot *one = serve_at(world, 0);
+  (void)dial_spots(world, n);
+  wait_for(world, &one->side.opened, 1);
+  wait_for(world, &world->client.opened, 1);
+  expect_at(world, one);
+  return one;
+}
+
+static void a_silent_broker_is_left_for_one_that_answers(void **state) {
+  struct world *world = *state;
+  hold(&spots[1], false, false);
+  struct spot *three = serve_at(world, 2);
+  struct spot *one = connect_to_first(world, 3);
+  uint64_t begin_ms = uv_now(&world->loop);
+  wait_for(world, &world->client.opened, 2);
+  assert_in_range(uv_now(&world->loop) - begin_ms, CV_DIAL_SILENCE_MS - 50, 4 * CV_DIAL_SILENCE_MS);
+  expect_at(world, three);
+  char expected[128];
+  (void)snprintf(expected, sizeof(expected), "%s: silent, while %s answers", one->address, three->address);
+  assert_string_equal(world->client.why.text, expected);
+  assert_int_equal(world->client.failed, 0);
+  /* Both answer here, which is a mistake: there is no back and forth. */
+  run_for(world, CV_DIAL_STAY_MS - 1000, NULL);
+  expect_at(world, three);
+  wait_for(world, &world->client.opened, 3);
+  expect_at(world, one);
+}
+
+/* A standby, one that stands still, and a host that is off. */
+static void a_silent_broker_is_kept_while_no_process_answers(void **state) {
+  struct world *world = *state;
+  hold(&spots[1], false, false);
+  hold(&spots[2], true, false);
+  hold(&spots[3], true, true);
+  (void)fcntl(spots[2].fd, F_SETFL, O_NONBLOCK);
+  struct spot *one = connect_to_first(world, 4);
+  run_for(world, 4 * CV_DIAL_SILENCE_MS, NULL);
+  expect_at(world, one);
+  assert_int_equal(world->client.closed, 0);
+  assert_in_range(knocks_at(&spots[2]), 1, 5);
+}
+
+static void nobody_knocks_while_the_broker_speaks(void **state) {
+  struct world *world = *state;
+  hold(&spots[1], true, false);
+  (void)fcntl(spots[1].fd, F_SETFL, O_NONBLOCK);
+  struct spot *two = serve_at(world, 2);
+  struct spot *one = connect_to_first(world, 3);
+  run_for(world, 3 * CV_DIAL_SILENCE_MS, one);
+  assert_int_equal(knocks_at(&spots[1]), 0);
+  assert_int_equal(world->client.closed, 0);
+  wait_for(world, &two->side.opened, 1);
+}
+
+/* What it has to say waits for us. */
+static void a_paused_broker_is_not_silent(void **state) {
+  struct world *world = *state;
+  (void)serve_at(world, 1);
+  struct spot *one = connect_to_first(world, 2);
+  cv_peer_pause(world->client.peer);
+  run_for(world, 3 * CV_DIAL_SILENCE_MS, NULL);
+  expect_at(world, one);
+  assert_int_equal(world->client.closed, 0);
+}
+
 /* ---- the end ---- */
 
 /* At any moment of a cycle, of which the second address is the silent one. */
@@ -308,6 +470,16 @@ static void a_dialer_stops_in_any_cycle(void **state) {
   assert_int_equal(world->client.opened, 0);
 }
 
+static void a_dialer_stops_while_it_knocks(void **state) {
+  struct world *world = *state;
+  hold(&spots[1], true, false);
+  (void)connect_to_first(world, 2);
+  run_for(world, 2 * CV_DIAL_SILENCE_MS, NULL);
+  cv_dialer_stop(world->dialer);
+  world->dialer = NULL;
+  wait_for(world, &world->client.closed, 1);
+}
+
 int main(void) {
 #define DIALED(test) cmocka_unit_test_setup_teardown(test, spots_setup, spots_teardown)
   const struct CMUnitTest tests[] = {
@@ -322,7 +494,15 @@ int main(void) {
       DIALED(a_client_comes_back_to_whichever_is_active),
       DIALED(each_address_has_its_own_session),
       DIALED(a_session_is_kept_while_its_address_refuses),
+      DIALED(only_a_process_answers_a_knock),
+      DIALED(a_listener_answers_a_knock_and_tells_nobody),
+      DIALED(a_knock_stops_at_any_moment),
+      DIALED(a_silent_broker_is_left_for_one_that_answers),
+      DIALED(a_silent_broker_is_kept_while_no_process_answers),
+      DIALED(nobody_knocks_while_the_broker_speaks),
+      DIALED(a_paused_broker_is_not_silent),
       DIALED(a_dialer_stops_in_any_cycle),
+      DIALED(a_dialer_stops_while_it_knocks),
   };
   return cmocka_run_group_tests_name("dialer", tests, NULL, NULL);
 }
