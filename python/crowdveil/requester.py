@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import socket
 import time
 from collections.abc import Iterator
@@ -12,8 +13,8 @@ from typing import Any, Optional, Union
 from .errors import Error, Lost, Moved, ProtocolError, Refused
 from .model import Accepted, Export, Gold, Progress, Result, Spec, Standing, Statement, Status
 from .schema import schema
-from .wire import (LARGE_FRAME_LIMIT, Addresses, Closing, Connection, Tls, Turns, check_hello, decode, goodbye, hello,
-                   lost, opened)
+from .wire import (LARGE_FRAME_LIMIT, QUIET_S, Addresses, Closing, Connection, Tls, Turns, check_hello, decode, goodbye,
+                   hello, lost, opened)
 
 
 class Requester(Closing):
@@ -77,6 +78,25 @@ class Requester(Closing):
             except OSError as error:
                 why = lost(self.address, error)
 
+    def _receive(self) -> Optional[bytes]:
+        """The next frame, or None at the end. Lost: the broker is silent, and another address answers."""
+        began, timeout = time.monotonic(), self.timeout
+        while self.turns.are_several:
+            quiet = time.monotonic() - max(began, self.connection.heard)
+            if timeout is not None and quiet >= timeout:
+                raise socket.timeout
+            pause = QUIET_S * (1 if quiet < QUIET_S else random.uniform(.5, 1))
+            self.connection.sock.settimeout(pause if timeout is None else min(pause, timeout - quiet))
+            try:
+                return self.connection.receive()
+            except socket.timeout:
+                other = self.turns.knock()
+                if other is not None and not self.connection.has_data():
+                    raise self.turns.leave(other) from None
+            finally:
+                self.connection.sock.settimeout(timeout)
+        return self.connection.receive()
+
     # --- requests and answers as messages
 
     def ask(self, **request: Any) -> None:
@@ -101,7 +121,10 @@ class Requester(Closing):
         answer in time."""
         while True:
             try:
-                payload = self.connection.receive()
+                payload = self._receive()
+            except Lost as why:
+                self._again(why)
+                continue
             except socket.timeout as error:
                 raise lost(self.address, error) from error
             except OSError as error:

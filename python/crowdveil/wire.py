@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
+import select
 import socket
 import ssl
 import struct
+import time
 import warnings
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Optional, TypeVar, Union
@@ -24,6 +27,8 @@ ALPN = "crowdveil/1"
 VERSION = 2
 SILENCE_S = 20  # after which a host that acknowledges nothing counts as gone
 PAUSE_S = .1, 5.0, .5  # after a cycle over all addresses: the first, the longest, the longest with several addresses
+QUIET_S = 1.0  # without a word: the other addresses are knocked at, about as often
+STAY_S = 5.0  # between two times that a quiet connection is left for another address
 ATTEMPT_S = 1.0, 4.0  # for TCP and TLS at one of several addresses: in the first cycle, and at most
 MOVED = "moved"  # the reason in the goodbye of a broker that another process takes over from
 GRID = 1 << 20  # a score of 1
@@ -182,6 +187,18 @@ def host_and_port(address: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
+def answers(address: str) -> bool:
+    """
+    Whether a process serves there: only one that runs ends a connection that it is told has no data. A standby refuses
+    it; of one that stands still the kernel accepts it, and nothing follows.
+    """
+    with suppress(OSError), socket.create_connection(host_and_port(address), timeout=ATTEMPT_S[0]) as sock:
+        sock.shutdown(socket.SHUT_WR)
+        sock.recv(64)
+        return True
+    return False
+
+
 class Turns:
     """
     The addresses of one party: processes with one name and key, of which one is active and the others refuse
@@ -189,6 +206,9 @@ class Turns:
     process there has died, or has handed over, another one is active; if only the network has failed, the other's
     refusal costs one round trip. An attempt at one of several is short, so that a host that is off delays the others
     little; it gets longer with each cycle that has failed, so that a slow host is reached, too.
+
+    A process that stands still keeps its connections while another one is active. So if nothing was heard for QUIET_S,
+    whatever one waits for, `knock` asks the others, and `leave` turns to one that answers.
     """
 
     def __init__(self, addresses: Addresses) -> None:
@@ -196,6 +216,8 @@ class Turns:
         for word in words:
             host_and_port(word)
         self.addresses, self.at, self.tried = tuple(words), 0, 0
+        self.answering: Optional[int] = None  # the next one to try
+        self.left = -STAY_S + time.monotonic()
         self.begin()
 
     def begin(self) -> None:
@@ -226,9 +248,24 @@ class Turns:
 
     def lost(self) -> float:
         """The connection has ended: a cycle begins with the address after it. Returns the pause before it."""
-        self.at, self.tried = (self.at + 1) % len(self.addresses), 0
+        self.at = (self.at + 1) % len(self.addresses) if self.answering is None else self.answering
+        self.answering, self.tried = None, 0
         pause, self.pause = self.pause, min(2 * self.pause, PAUSE_S[2 if self.are_several else 1])
         return pause * random.uniform(.5, 1)
+
+    def knock(self) -> Optional[int]:
+        """The number of another address where a process answers, within ATTEMPT_S[0]; None: there is none."""
+        others = [i for i in range(len(self.addresses)) if i != self.at]
+        if not others or time.monotonic() < self.left + STAY_S:
+            return None
+        with ThreadPoolExecutor(len(others)) as pool:
+            answered = pool.map(answers, [self.addresses[i] for i in others])
+            return next((i for i, yes in zip(others, list(answered)) if yes), None)
+
+    def leave(self, other: int) -> Lost:
+        """The quiet connection is to end: the next one is at this address."""
+        self.answering, self.left = other, time.monotonic()
+        return Lost(f"{self.address}: silent, while {self.addresses[other]} answers")
 
 
 def watch_silence(sock: Any) -> None:
@@ -268,6 +305,7 @@ class Connection(Closing):
             raw.close()
             raise
         self.splitter, self.queue = Splitter(limit), list[bytes]()
+        self.heard = time.monotonic()
         self.peer = identity(self.sock)
         try:
             check_peer(self.sock, role, None if name is None else frozenset([name]))
@@ -287,8 +325,13 @@ class Connection(Closing):
             data = self.sock.recv(65536)
             if not data:
                 return None
+            self.heard = time.monotonic()
             self.queue.extend(self.splitter.feed(data))
         return self.queue.pop(0)
+
+    def has_data(self) -> bool:
+        """Whether `receive` would find something."""
+        return bool(self.queue or self.sock.pending() or select.select([self.sock], [], [], 0)[0])
 
     def close(self) -> None:
         with suppress(OSError, ValueError):  # says that this end is meant; the other side's answer is not awaited

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+import random
 import sqlite3
 import ssl
 import time
@@ -19,8 +20,8 @@ from .loop import on_signals
 from .schema import schema
 from .split import KeyLog, check_ready, fingerprint
 from .store import open_database, transaction
-from .wire import (Addresses, Splitter, Tls, Turns, check_hello, check_peer, decode, frame, goodbye, grid, hello,
-                   host_and_port, lost, opened, watch_silence)
+from .wire import (QUIET_S, Addresses, Splitter, Tls, Turns, check_hello, check_peer, decode, frame, goodbye, grid,
+                   hello, host_and_port, lost, opened, watch_silence)
 
 log = logging.getLogger("crowdveil.worker")
 Score = Union[float, None, Awaitable[Optional[float]]]
@@ -197,8 +198,12 @@ class Gateway:
         writer.write(frame(hello(link.schema).SerializeToString()))
         self._speak(link, writer)
         reading: Optional[asyncio.Future[bytes]] = None
+        heard = time.monotonic()
+        knocking = asyncio.ensure_future(self._knock(link, lambda: heard)) if link.turns.are_several else None
         try:
             while not link.is_over():
+                if knocking is not None and knocking.done():
+                    raise knocking.result()
                 reading = reading or asyncio.ensure_future(reader.read(65536))
                 woken = asyncio.ensure_future(self._wake.wait())
                 events: list[asyncio.Future[Any]] = [reading, woken]
@@ -206,7 +211,7 @@ class Gateway:
                 woken.cancel()
                 self._wake.clear()
                 if reading.done():
-                    data, reading = reading.result(), None
+                    data, reading, heard = reading.result(), None, time.monotonic()
                     if not data:
                         raise Lost(f"{link.address}: the {link.title} closed the connection")
                     for payload in splitter.feed(data):
@@ -217,7 +222,19 @@ class Gateway:
         finally:
             if reading is not None:
                 reading.cancel()
+            if knocking is not None:
+                knocking.cancel()
         return True
+
+    async def _knock(self, link: Link, heard: Callable[[], float]) -> Lost:
+        """Ends once the broker is silent and another address answers."""
+        while True:
+            await asyncio.sleep(QUIET_S * random.uniform(.5, 1))
+            if time.monotonic() - heard() >= QUIET_S:
+                other = await asyncio.get_running_loop().run_in_executor(None, link.turns.knock)
+                if other is not None and time.monotonic() - heard() >= QUIET_S:
+                    self._wake.set()
+                    return link.turns.leave(other)
 
     def _hear(self, link: Link, payload: bytes, greeted: bool) -> None:
         envelope = decode(link.schema, payload)

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames, envelopes, schemas and certificates' names, without a connection."""
+"""Frames, envelopes, schemas and certificates' names; addresses and who answers there."""
+import socket
+import threading
+
 import pytest
 from crowdveil import Error, ProtocolError, Spec, Tls
 from crowdveil.schema import HERE, NAMES, PROTO, compiled, schema
-from crowdveil.wire import (FRAME_LIMIT, GRID, VERSION, Splitter, Turns, check_hello, check_peer, decode, frame, grid,
-                            hello, host_and_port, opened)
+from crowdveil.wire import (FRAME_LIMIT, GRID, STAY_S, VERSION, Splitter, Turns, answers, check_hello, check_peer, decode,
+                            frame, grid, hello, host_and_port, opened)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -127,6 +130,43 @@ def test_one_address_is_tried_as_ever():
     assert turns.limit is None and turns.address == "a:1"
     pauses = [turns.failed() for _ in range(8)]
     assert all(pause > 0 for pause in pauses) and 2.5 <= pauses[-1] <= 5 and turns.address == "a:1"
+
+
+class Place:
+    """A port: bound alone, as a standby's; listening, as of a process that stands still; or with one that serves."""
+
+    def __init__(self, listens=False, serves=False):
+        self.sock = socket.socket()
+        self.sock.bind(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self.sock.getsockname()[1]}"
+        if listens or serves:
+            self.sock.listen()
+        if serves:
+            threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            with self.sock.accept()[0] as caller:
+                assert caller.recv(64) == b""
+
+
+def test_only_a_process_answers_a_knock():
+    standby, still, process = Place(), Place(listens=True), Place(serves=True)
+    assert [answers(place.address) for place in (standby, still, process)] == [False, False, True]
+
+
+def test_a_quiet_connection_is_left_for_an_address_that_answers():
+    standby, still, process = Place(), Place(listens=True), Place(serves=True)
+    turns = Turns([place.address for place in (still, standby, process)])
+    assert turns.knock() == 2
+    assert str(turns.leave(2)) == f"{still.address}: silent, while {process.address} answers"
+    assert turns.lost() > 0 and turns.address == process.address
+    assert turns.knock() is None
+    turns.left -= STAY_S
+    assert turns.knock() is None  # only itself would answer
+    turns.lost()
+    assert turns.address == still.address
+    assert Turns(still.address).knock() is None
 
 
 @pytest.mark.parametrize("wrong", ["", " , ", [], ["a:1", "b"], "a:1, b"])

@@ -7,7 +7,7 @@ that gives tokens without a pause, and the active broker killed, stopped or froz
 usage: tests/bench/takeover.py [ROUNDS]
 
 Prints the median and the range, in seconds, from the signal to the first token that the next broker has stored. A
-frozen broker goes on as soon as the next one is active: only then does its gateway lose the connection.
+frozen broker stays frozen until then: its gateway must leave a connection that nobody closes.
 """
 import signal
 import statistics
@@ -39,10 +39,10 @@ def replace(brokers, number):
     began = time.monotonic()
     while not brokers.is_active(1 - active):
         time.sleep(.005)
-    brokers.running[active].signal(signal.SIGCONT)
     while tokens(brokers, 1 - active) == 0:
         time.sleep(.005)
     took = time.monotonic() - began
+    brokers.running[active].signal(signal.SIGCONT)
     brokers.running[active].wait()
     brokers.start(active).wait_for("standing by on")
     return took

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Campaigns over brokers that take over from each other: the same end as undisturbed, and nothing acknowledged lost."""
+import asyncio
 import random
 import signal
 import time
 
+import crowdveil
 import pytest
 
 from harness import crashes
 from harness.audit import audit
-from harness.campaign import GATEWAYS, Run, outcome
+from harness.campaign import GATEWAYS, MEANS, TOKENS, Run, outcome
 from harness.shared import Brokers, postgres
 
 pytestmark = [pytest.mark.usefixtures("worker_program"),
@@ -88,6 +90,46 @@ def frozen(daemon, chance):
     finally:
         daemon.signal(signal.SIGCONT)
     assert daemon.wait() == 1
+
+
+def test_clients_leave_a_broker_that_stays_frozen(deployment, store, undisturbed):
+    """Gateways, a worker and requesters: to the end of the campaign with a connection that nobody closes."""
+    brokers = Brokers(deployment, store, 2)
+    run = SharedRun(deployment, brokers)
+    run.start_crowd(1500)
+    crowd = [*run.gateways, run.start_worker("worker/500000", arrival_rate=100, exit_when_done=False)]
+    files, addresses = deployment.pki.issue("requester/alice"), ",".join(brokers.addresses)
+    watching = deployment.watch(files, str(run.campaign), addresses)
+    with crowdveil.Requester(addresses, files, "main", timeout=60) as requester:
+        seen = requester.watch(run.campaign)
+        assert next(one for one in seen if one.tokens >= 500).tokens < TOKENS
+        with brokers.frozen():
+            for process in crowd:
+                process.wait_for(": silent, while ")
+            run.hurry()
+            assert next(one for one in seen if isinstance(one, crowdveil.Result)).end == crowdveil.End.COMPLETE
+            assert watching.wait() == 0
+    run.check_end(undisturbed)
+
+
+def test_a_gateway_in_python_leaves_a_broker_that_stays_frozen(deployment, store):
+    brokers = Brokers(deployment, store, 2)
+    run = SharedRun(deployment, brokers)
+    accept = crowdveil.Accept(["alice"], epsilon=5, tokens=0)
+    gateway = crowdveil.Gateway(brokers.addresses, deployment.pki.issue("gateway/1-400000"), range(1, 400_001),
+                                lambda worker, arm: MEANS[arm], "test", accept, broker_name="main")
+
+    async def work():
+        working = asyncio.ensure_future(gateway.serve())
+        await asyncio.to_thread(run.when, 500)
+        frozen = brokers.frozen()
+        await asyncio.to_thread(frozen.__enter__)
+        try:
+            return await working
+        finally:
+            await asyncio.to_thread(frozen.__exit__, None, None, None)
+    counts = asyncio.run(asyncio.wait_for(work(), 240))
+    assert counts.accepted > 500 and not counts.refused
 
 
 @pytest.mark.parametrize("how, times", [(killed, 10), (stopped, 10), (frozen, 3)])

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Brokers that share a PostgreSQL database, each with its own anchor and port: one is active, the others stand by."""
 import json
+import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 from harness.admin import get
@@ -75,6 +77,22 @@ class Brokers:
         wait_until(look, "a broker is active", timeout, every)
         assert len(found) == 1, f"brokers {found} are active"
         return found[0]
+
+    @contextmanager
+    def frozen(self):
+        """The active broker stands still, and keeps its connections, while another one is active. It ends when it goes
+        on, and is started again."""
+        active = self.active(every=.01)
+        daemon = self.running[active]
+        daemon.signal(signal.SIGSTOP)
+        try:
+            wait_until(lambda: any(self.is_active(i) for i in range(len(self.running)) if i != active),
+                       "another broker is active", every=.01)
+            yield
+        finally:
+            daemon.signal(signal.SIGCONT)
+        assert daemon.wait() == 1
+        self.start(active)
 
     def save(self, path):
         """The broker's tables as they are in a file of a broker alone, for what reads such files."""
