@@ -22,7 +22,7 @@ struct place {
   struct cv_dialer *dialer;
   struct cv_address address;
   char text[CV_ADDRESS_BYTES];
-  SSL_SESSION *session; /* to resume, of this address only: another process there has other tickets */
+  SSL_SESSION *session;   /* to resume, of this address only: another process there has other tickets */
   struct cv_knock *knock; /* under way, or NULL */
 };
 

@@ -14,13 +14,14 @@
  * attempt if the host has died, too. If only the network has failed, the other process is a standby, whose refusal
  * costs one round trip.
  *
- * A process that stands still (SIGSTOP) keeps its connections, while another one serves already. So a dialer with several
- * addresses that has heard nothing for CV_DIAL_SILENCE_MS knocks (knock.h) at all the others, about once a second, until
- * the peer speaks again. If a process answers there, the silent connection is dropped without a goodbye, and the cycle
- * begins with that address. Being silent is enough: a worker without work hears nothing either and must not stay with
- * a broker that has been replaced. Nothing is risked by it, as only the one active process answers; standbys refuse. Only if
- * two addresses lead to the same process, which they must not, a quiet connection would move back and forth; therefore
- * CV_DIAL_STAY_MS pass between two such moves. A peer that is paused (peer.h) is not silent.
+ * A process that stands still (SIGSTOP) keeps its connections, while another one serves already. So a dialer with
+ * several addresses that has heard nothing for CV_DIAL_SILENCE_MS knocks (knock.h) at all the others, about once a
+ * second, until the peer speaks again. If a process answers there, the silent connection is dropped without a goodbye,
+ * and the cycle begins with that address. Being silent is enough: a worker without work hears nothing either and must
+ * not stay with a broker that has been replaced. Nothing is risked by it, as only the one active process answers. Only
+ * if two addresses lead to the same process, which they must not, a quiet connection would move back and forth;
+ * therefore CV_DIAL_STAY_MS pass between two such moves, less than what a successor needs to take over. A peer that is
+ * paused (peer.h) is not silent.
  *
  * Each address has a TLS session of its own to resume: the tickets of one process mean nothing to another one. It is
  * kept until its address answers.
@@ -41,7 +42,7 @@ enum {
   CV_DIAL_ATTEMPT_MOST_MS = 4000,
   CV_DIAL_DELAY_MS = 500,
   CV_DIAL_SILENCE_MS = 1000,
-  CV_DIAL_STAY_MS = 5000,
+  CV_DIAL_STAY_MS = 2000,
 };
 
 struct cv_dialer;

@@ -731,10 +731,8 @@ static enum cv_err new_peer(const struct cv_peer_origin *origin, struct cv_peer 
   return CV_OK;
 }
 
-/*
- * Keepalive probes detect an idle dead connection; the user timeout limits how long sent data may stay unacknowledged,
- * which probes do not detect.
- */
+/* Keepalive probes detect an idle dead connection; the user timeout limits how long sent data may stay unacknowledged,
+ * which probes do not detect. */
 static void watch_silence(struct cv_peer *peer) {
   int socket;
   unsigned seconds = peer->limits.silence_ms / 1000;

@@ -6,8 +6,8 @@ import threading
 import pytest
 from crowdveil import Error, ProtocolError, Spec, Tls
 from crowdveil.schema import HERE, NAMES, PROTO, compiled, schema
-from crowdveil.wire import (FRAME_LIMIT, GRID, STAY_S, VERSION, Splitter, Turns, answers, check_hello, check_peer, decode,
-                            frame, grid, hello, host_and_port, opened)
+from crowdveil.wire import (FRAME_LIMIT, GRID, STAY_S, VERSION, Splitter, Turns, answers, check_hello, check_peer,
+                            decode, frame, grid, hello, host_and_port, opened)
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A dialer with several addresses: ports without a listener, silent ones, ones of another CA, and two brokers; and knocks
- * at such addresses. */
+/* A dialer with several addresses: ports without a listener, silent ones, ones of another CA, and two brokers; and
+ * knocks at such addresses. */
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <setjmp.h>
