@@ -21,8 +21,10 @@ CACHE = base.CACHE / "containers"
 RUN = Path("/run/crowdveil-containers")
 BASE = "docker.io/library/debian:bookworm-slim"
 TARGETS = {"thirdparty": "crowdveil-thirdparty", "broker": "crowdveil-broker", "cobroker": "crowdveil-cobroker",
-           "worker": "crowdveil-worker", "crowdveil": "crowdveil", "lab": "crowdveil-lab"}
-FILES = ("rank", "recruit", "local-privacy", "two-brokers", "own-data")
+           "worker": "crowdveil-worker", "crowdveil": "crowdveil", "lab": "crowdveil-lab",
+           "broker-postgresql": "crowdveil-broker-postgresql", "database": "crowdveil-database"}
+FILES = ("rank", "recruit", "local-privacy", "two-brokers", "own-data")  # of one broker each
+ALL = (*FILES, "ha")
 USER = 10001
 
 # Limits that a container can give to others even if it may not raise its own.

@@ -50,7 +50,7 @@ class Project:
             found = engine.output(*listed, "--filter", f"label=com.docker.compose.project={self.name}").split()
             if found:
                 engine.podman(*remove, *found, check=False)
-        for network in ("crowd", "ranking"):
+        for network in ("crowd", "ranking", "storage", "page"):
             engine.podman("network", "rm", "-f", f"{self.name}_{network}", check=False)
 
     def id(self, service):

@@ -11,7 +11,7 @@ import yaml
 import engine
 
 SERVICE = {"image", "build", "command", "networks", "depends_on", "volumes", "healthcheck", "read_only", "cap_drop",
-           "security_opt", "restart", "tmpfs"}
+           "security_opt", "restart", "tmpfs", "hostname"}
 HEALTHCHECK = {"test", "interval", "timeout", "retries", "start_period"}
 DAEMONS = {"thirdparty", "broker", "cobroker"}
 
@@ -52,7 +52,7 @@ def test_the_page_is_published_on_this_machine_alone():
     thirdparty = page["services"]["thirdparty"]
     assert thirdparty["networks"] == ["page"] and set(thirdparty) == {"networks", "ports", "command"}
     assert all(port.startswith("127.0.0.1:") for port in thirdparty["ports"])
-    for name in engine.FILES:
+    for name in engine.ALL:
         assert "page" not in load(name)["networks"] and "command" not in load(name)["services"]["thirdparty"]
 
 
@@ -65,17 +65,17 @@ def test_what_one_engine_passes_over_is_found():
     assert len(list(unheard(planted))) == 5
 
 
-@pytest.mark.parametrize("name", engine.FILES)
+@pytest.mark.parametrize("name", engine.ALL)
 def test_both_engines_honour_every_key(name):
     assert list(unheard(load(name))) == []
 
 
-@pytest.mark.parametrize("name", engine.FILES)
+@pytest.mark.parametrize("name", engine.ALL)
 def test_docker_compose_parses_it(name):
     done = engine.run("docker-compose", "-f", engine.COMPOSE / f"{name}.yaml", "config", stderr=subprocess.PIPE)
     parsed = yaml.safe_load(done.stdout)
     assert set(parsed["services"]) == set(load(name)["services"])
-    assert parsed["services"]["broker"]["build"]["context"] == str(engine.ROOT)
+    assert parsed["services"]["thirdparty"]["build"]["context"] == str(engine.ROOT)
 
 
 def plain(document, name):

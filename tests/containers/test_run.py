@@ -34,7 +34,7 @@ def left(name):
 @pytest.fixture(autouse=True)
 def nothing_left():
     yield
-    for name in (*engine.FILES, "boundary"):
+    for name in (*engine.ALL, "boundary"):
         if left(name):
             run(name, "--down")
 
