@@ -37,10 +37,15 @@ class Project:
         return engine.run("podman-compose", "-p", self.name, *self.files, *args, **kwargs)
 
     def up(self, *services):
-        """podman-compose ends with status 0 whatever podman returned, so each container is checked."""
-        printed = self.compose("up", "-d", "--no-build", *services).stdout
+        """podman-compose ends with status 0 whatever podman returned, so each container is checked. It waits for two
+        seconds after each that it starts, so all of a file are made by it and started by podman."""
+        printed = self.compose("up", "-d" if services else "--no-start", "--no-build", *services).stdout
         for service in services or ("requester",):
             assert self.id(service), printed
+        if not services:
+            made = engine.output("ps", "-aq", "--sort", "created", "--filter", "status=created", "--filter",
+                                 f"label=com.docker.compose.project={self.name}").split()
+            engine.podman("start", *made)
         return self
 
     def down(self):

@@ -50,6 +50,13 @@ def test_own_data_ends_well():
     assert left("own-data") == []
 
 
+def test_two_brokers_over_postgresql_end_well():
+    status, printed, errors = run("ha", "--no-build")
+    assert status == 0, printed + errors
+    check_table(printed, r" +\d+  item ", 20)
+    assert left("ha") == []
+
+
 def test_a_recruitment_ends_well_and_a_kept_deployment_goes_on():
     """--keep leaves it running; another run submits to the same parties, and --down removes them."""
     status, printed, errors = run("recruit", "--no-build", "--keep")
