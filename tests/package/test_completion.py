@@ -15,6 +15,7 @@ from conftest import BUILD
 
 PROGRAMS = {"crowdveil": BUILD / "deploy/launcher/crowdveil", "crowdveil-lab": BUILD / "lab/crowdveil-lab",
             "crowdveil-broker": BUILD / "broker/crowdveil-broker",
+            "crowdveil-broker-postgresql": BUILD / "broker/crowdveil-broker-postgresql",
             "crowdveil-cobroker": BUILD / "cobroker/crowdveil-cobroker",
             "crowdveil-thirdparty": BUILD / "thirdparty/crowdveil-thirdparty",
             "crowdveil-worker": BUILD / "worker/crowdveil-worker"}

@@ -13,9 +13,9 @@ from conftest import ROOT
 if shutil.which("dpkg-buildpackage") is None or shutil.which("lintian") is None:
     pytest.skip("no dpkg-buildpackage or lintian; deploy/bootstrap package installs them", allow_module_level=True)
 
-PACKAGES = ("crowdveil", "crowdveil-broker", "crowdveil-cobroker", "crowdveil-thirdparty", "crowdveil-worker",
-            "crowdveil-lab", "crowdveil-doc", "python3-crowdveil")
-DAEMONS = PACKAGES[1:5]
+PACKAGES = ("crowdveil", "crowdveil-broker", "crowdveil-broker-postgresql", "crowdveil-cobroker",
+            "crowdveil-thirdparty", "crowdveil-worker", "crowdveil-lab", "crowdveil-doc", "python3-crowdveil")
+DAEMONS = PACKAGES[1:6]
 
 
 def output(*command):
@@ -48,7 +48,7 @@ def test_two_builds_give_the_same_bytes(debs, say):
     sums = [{path.name: sha(path) for path in folder.iterdir() if path.suffix in (".deb", ".json")}
             for folder in debs.values()]
     assert sums[0] == sums[1]
-    assert len(sums[0]) == len(PACKAGES) + 6 + 1, "with debug symbols, and the list of parts"
+    assert len(sums[0]) == len(PACKAGES) + 7 + 1, "with debug symbols, and the list of parts"
     say(f"{len(sums[0])} files are the same in two builds")
 
 

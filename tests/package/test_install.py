@@ -14,10 +14,12 @@ import sys
 import pytest
 
 import base
+import postgres
 from conftest import ROOT
 from machine import Machine, Notifications
 
-DAEMONS = ("crowdveil-broker", "crowdveil-cobroker", "crowdveil-thirdparty", "crowdveil-worker")
+DAEMONS = ("crowdveil-broker", "crowdveil-broker-postgresql", "crowdveil-cobroker", "crowdveil-thirdparty",
+           "crowdveil-worker")
 PACKAGES = ("crowdveil", *DAEMONS, "crowdveil-lab", "crowdveil-doc", "python3-crowdveil")
 CAMPAIGN = """campaign: installed
 items: {list: [{name: a, mean: 0.9}, {name: b, mean: 0.2}]}
@@ -100,18 +102,18 @@ def test_the_python_package_is_imported_and_its_example_runs(machine):
 
 def test_each_daemon_has_a_user_and_private_folders(machine):
     users = [machine.user(name) for name in DAEMONS]
-    assert all(users) and len(set(users)) == 4 and all(0 < uid < 1000 for uid, _ in users)
+    assert all(users) and len(set(users)) == len(DAEMONS) and all(0 < uid < 1000 for uid, _ in users)
     for name, (uid, gid) in zip(DAEMONS, users):
         assert mode(machine, f"/var/lib/{name}") == (uid, gid, "0o700")
     assert mode(machine, "/etc/crowdveil/broker") == (0, 0, "0o700")
-    assert mode(machine, "/etc/crowdveil/campaigns") == (0, users[3][1], "0o750")
+    assert mode(machine, "/etc/crowdveil/campaigns") == (0, users[-1][1], "0o750")
 
 
 def test_services_are_enabled_and_wait_for_their_configuration(machine, units):
     """A worker's instances are the administrator's."""
     wanted = {path.name for path in machine.path("/etc/systemd/system/multi-user.target.wants").iterdir()}
     assert {name for name in wanted if name.startswith("crowdveil")} == \
-        {"crowdveil-broker.service", "crowdveil-cobroker.service", "crowdveil-thirdparty.service"}
+        {f"{name}.service" for name in DAEMONS[:-1]}
     for unit in units.values():
         assert not machine.path(unit.one("ConditionPathExists")).exists()
 
@@ -120,6 +122,53 @@ def test_up_runs_a_whole_campaign(machine):
     machine.path("/root/campaign.yaml").write_text(CAMPAIGN)
     done = machine.run("crowdveil", "up", "/root/campaign.yaml", "--seed", "1")
     assert re.search(r"^ *1 +a ", done.stdout, re.M), done.stdout
+
+
+# ---- over PostgreSQL
+
+
+@pytest.fixture
+def server(machine):
+    """A PostgreSQL server in the machine's network, whose files the machine has as its configuration says."""
+    if not postgres.is_installed():
+        pytest.skip("no PostgreSQL server; deploy/bootstrap test installs it")
+    made = postgres.Server(network=machine.network)
+    try:
+        made.start().add_store()
+        yield made
+    finally:
+        made.close()
+
+
+def test_a_broker_over_postgresql_starts_and_takes_the_term(machine, server):
+    """Configured from its sample, with the owner's command, as its unit says."""
+    name = "crowdveil-broker-postgresql"
+    unit, folder = machine.unit(f"{name}.service"), "/etc/crowdveil/broker-postgresql"
+    sample = machine.path(f"/usr/share/doc/{name}/examples/broker-postgresql.yaml").read_text()
+    config = sample.replace("db1.example,db2.example", f"127.0.0.1:{server.port}")
+    config = config.replace("replicated\n", "one-server\n")
+    machine.path("/etc/crowdveil/broker-postgresql.yaml").write_text(config)
+    machine.path("/etc/crowdveil/db-ca.pem").write_bytes(server.ca.read_bytes())
+    passwords = machine.path(f"/var/lib/{name}/passwords")
+    passwords.write_bytes(server.passfile.read_bytes())
+    passwords.chmod(0o600)
+    machine.run("chown", f"{name}:", f"/var/lib/{name}/passwords")
+    machine.run("crowdveil", "pki", "make", "--dir", "/root/store-ca", f"broker/main@broker.example={folder}")
+    machine.run("cp", f"{folder}/crl.pem", "/etc/crowdveil/crl.pem")
+    owner = (f"postgresql://crowdveil_owner@127.0.0.1:{server.port}/crowdveil?sslmode=verify-full"
+             "&sslrootcert=/etc/crowdveil/db-ca.pem&passfile=/root/passwords")
+    machine.run("install", "-m", "600", f"/var/lib/{name}/passwords", "/root/passwords")
+    machine.run(name, "--config", "/etc/crowdveil/broker-postgresql.yaml", "--migrate", owner)
+    assert mode(machine, f"{folder}/seal.key") == (0, 0, "0o600")
+    manager = Notifications(machine, "/run/notify-postgresql")
+    machine.start(unit, "/run/notify-postgresql")
+    manager.wait_for("READY=1")
+    machine.wait_for(unit, "active: term 1,")
+    assert unit.one("Restart") == "always"
+    assert machine.stop(unit) == 0
+    assert server.sql("SELECT max(number) FROM crowdveil.term", "crowdveil") == "1"
+    for path in ("/etc/crowdveil/broker-postgresql.yaml", "/etc/crowdveil/db-ca.pem"):
+        machine.path(path).unlink()
 
 
 # ---- configured and started
@@ -375,7 +424,9 @@ def test_a_removal_stops_the_services_and_keeps_everything(machine, systemctl):
 def test_a_purge_keeps_state_and_keys_and_says_so(machine):
     said = with_stub(machine, "--purge", *DAEMONS)
     for folder in ("broker: /var/lib/crowdveil-broker", "broker: /var/lib/crowdveil-anchor",
-                   "broker: /etc/crowdveil/broker", "thirdparty: /var/lib/crowdveil-thirdparty",
+                   "broker: /etc/crowdveil/broker", "broker-postgresql: /etc/crowdveil/broker-postgresql",
+                   "broker-postgresql: /var/lib/crowdveil-broker-postgresql",
+                   "thirdparty: /var/lib/crowdveil-thirdparty",
                    "worker: /etc/crowdveil/worker", "worker: /etc/crowdveil/campaigns"):
         assert f"crowdveil-{folder} is kept; it may hold " in said
     assert machine.path("/var/lib/crowdveil-broker/broker.db").is_file()

@@ -9,9 +9,9 @@ import pytest
 from conftest import ROOT
 from units import Unit, group
 
-PARTIES = ("broker", "cobroker", "thirdparty", "worker")
-UNITS = {"broker": "crowdveil-broker.service", "cobroker": "crowdveil-cobroker.service",
-         "thirdparty": "crowdveil-thirdparty.service",
+PARTIES = ("broker", "broker-postgresql", "cobroker", "thirdparty", "worker")
+UNITS = {"broker": "crowdveil-broker.service", "broker-postgresql": "crowdveil-broker-postgresql.service",
+         "cobroker": "crowdveil-cobroker.service", "thirdparty": "crowdveil-thirdparty.service",
          "worker": "crowdveil-worker@.service"}
 OWN_SANDBOX = {"seccomp", "landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self", "prctl", "capset",
                "mlockall", "mlock", "mlock2", "prlimit64"}
@@ -33,7 +33,7 @@ def unit(request, installed):
 
 
 def party_of(unit):
-    return re.match(r"crowdveil-(\w+)", unit.name)[1]
+    return re.match(r"crowdveil-([\w-]+)", unit.name)[1]
 
 
 def test_it_exposes_little(unit, say):
@@ -90,7 +90,7 @@ def test_each_credential_is_required_and_used(unit):
     """A start without a file fails with a line that names it; and each copy is the value of an option."""
     loaded = unit.loaded()
     assert set(loaded) >= {"ca.pem", "cert.pem", "key.pem"}
-    assert ("seal.key" in loaded) == (party_of(unit) in ("broker", "cobroker"))
+    assert ("seal.key" in loaded) == (party_of(unit) in ("broker", "broker-postgresql", "cobroker"))
     assert sorted(unit.all("AssertPathExists")) == sorted(loaded.values())
     options = unit.one("ExecStart").split()
     for name in loaded:
@@ -101,7 +101,7 @@ def test_a_sample_agrees_with_its_unit(unit, installed):
     """The sample's folders are the unit's, and its keys are where the unit takes the credentials from."""
     text = (installed / f"share/doc/crowdveil/examples/{party_of(unit)}.yaml").read_text().replace("NAME", "lyon")
     values = dict(re.findall(r"^ *(?:# )?(\w+): (\S+)$", text, re.M))
-    assert values["state"] in unit.folders()
+    assert values["state"] in unit.folders() if "store" not in values else "state" not in values
     for key in ("admin", "audit"):
         assert values[key].rpartition("/")[0] in unit.folders()
     if "anchor" in values:

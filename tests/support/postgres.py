@@ -42,9 +42,11 @@ def run(command, **kwargs):
 
 
 class Server:
-    """`start()` makes and starts it; `close()` ends it and removes its folder."""
+    """`start()` makes and starts it, in a network namespace of this name if there is one; `close()` ends it and removes
+    its folder."""
 
-    def __init__(self, replica_of=None, in_memory=False):
+    def __init__(self, replica_of=None, in_memory=False, network=None):
+        self.within = () if network is None else ("ip", "netns", "exec", network)
         self.folder = Path(tempfile.mkdtemp(prefix="crowdveil-postgres-", dir="/dev/shm" if in_memory else "/tmp"))
         self.data, self.port, self.replica_of = self.folder / "data", free_port(), replica_of
         self.process = None
@@ -115,8 +117,8 @@ class Server:
         if not self.data.exists():
             self.make()
         log = (self.folder / "log").open("a")
-        self.process = subprocess.Popen([str(part) for part in as_user(
-            [PROGRAMS / "postgres", "-D", self.data, *self.options(**settings)])], cwd="/", stdout=log, stderr=log,
+        self.process = subprocess.Popen([str(part) for part in self.within + tuple(as_user(
+            [PROGRAMS / "postgres", "-D", self.data, *self.options(**settings)]))], cwd="/", stdout=log, stderr=log,
             env=HOMELESS)
         self.wait_ready()
         return self
