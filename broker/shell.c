@@ -42,6 +42,7 @@ struct shell {
   struct cv_ring ring;       /* for it */
   struct cv_broker_config config;
   bool serves;               /* core and store are open; the loop's */
+  bool stores;               /* the batch being stored is a commit */
   bool renewed;              /* the certificate, before that */
   struct cv_key_name master; /* wraps the stored keys */
   struct cv_ring next;       /* is to take over from it; empty: none */
@@ -224,8 +225,10 @@ static bool has_rest(void *party) {
 static enum cv_err flush(void *party, uint64_t now_ms, uint64_t wall_ms, bool *ret_store) {
   struct shell *shell = party;
   shell->next_flushed = shell->next.n > 0;
-  *ret_store = false;
-  return !shell->serves ? CV_OK : cv_broker_flush(shell->core, now_ms, wall_ms, &shell->batch, ret_store);
+  shell->stores = *ret_store = false;
+  CV_TRY(!shell->serves ? CV_OK : cv_broker_flush(shell->core, now_ms, wall_ms, &shell->batch, ret_store));
+  shell->stores = *ret_store;
+  return CV_OK;
 }
 
 /* May run on the storage thread. The batch is its own until stored(): meanwhile the core gathers without flushing. */
@@ -240,7 +243,7 @@ static void stored(void *party) {
   if (shell->serves) {
     cv_broker_stored(shell->core);
   }
-  if (is_shared(shell)) {
+  if (is_shared(shell) && shell->stores) {
     cv_standby_stored(&shell->standby, cv_clock_mono_ms());
   }
 }

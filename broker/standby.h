@@ -38,7 +38,7 @@ struct cv_standby {
 CV_MUST_USE enum cv_err cv_standby_open(struct cv_standby *standby, struct cv_why *why);
 /* Call often: begins the next step, or beat, if it is time. */
 void cv_standby_tick(struct cv_standby *standby, uint64_t now_ms);
-/* A batch has been stored. */
+/* A commit has been made: not for a batch without rows, which proves nothing of the term. */
 void cv_standby_stored(struct cv_standby *standby, uint64_t now_ms);
 /* Gives the term back; not while the storage thread works. */
 void cv_standby_leave(struct cv_standby *standby);

@@ -72,6 +72,18 @@ def test_one_is_active_and_the_others_say_so(brokers):
         assert daemon.stop() == 0
 
 
+def test_a_broker_that_only_answers_keeps_its_term(deployment, store, brokers):
+    """A batch without rows is no commit: the broker beats beside such batches."""
+    active = brokers.active()
+    deployment.broker = brokers.running[active]
+    until = time.monotonic() + 4  # twice what the server grants a session that stands still
+    with deployment.requester() as requester:
+        while time.monotonic() < until:
+            requester.status()
+    assert store.sql("SELECT max(number) FROM crowdveil.term", "crowdveil") == "1"
+    assert brokers.active() == active
+
+
 def test_another_takes_over_from_one_that_is_killed(brokers):
     for term in range(2, 6):
         active = brokers.active()
