@@ -14,7 +14,7 @@
 
 enum {
   TIMEOUT_MS = 5000, /* of every answer */
-  STILL_MS = 5000,   /* a holder that has stood still for so long is terminated */
+  STILL_MS = 5000,   /* a holder that has stood still for so long is terminated, or waits in vain */
   POLL_MS = 200,     /* between two attempts */
   RETRY_MS = 2000,   /* after a failure */
   REST_MS = 30000,   /* while what is stored does not fit */
@@ -346,7 +346,8 @@ static const char terminate[] =
     " AND (extract(epoch FROM state_change) * 1000000)::bigint = $3 AND coalesce(wait_event, '') <> 'SyncRep'";
 
 /* Ends the session of a holder that has stood still for too long, by this broker's own clock. One that waits for its
- * replica is spared: its commit would become visible without one. */
+ * replica is spared, as its commit would become visible without one, and may wait in vain: CV_ERR_STATE, so that this
+ * broker says so and connects anew, perhaps to another server. */
 static enum cv_err watch_holder(struct cv_remote *remote, const PGresult *result, struct cv_why *why) {
   uint64_t now_ms = cv_clock_mono_ms();
   if (PQntuples(result) == 0) {
@@ -356,12 +357,18 @@ static enum cv_err watch_holder(struct cv_remote *remote, const PGresult *result
   uint64_t pid = cv_pg_int(result, 0, 0), backend = cv_pg_int(result, 0, 1), state = cv_pg_int(result, 0, 2);
   bool is_same = pid == remote->holder_pid && backend == remote->holder_backend && state == remote->holder_state;
   bool waits = cv_pg_int(result, 0, 3) != 0;
+  if (!is_same || !waits) {
+    remote->waits_since_ms = now_ms;
+  }
   if (!is_same || waits) {
     remote->holder_pid = pid;
     remote->holder_backend = backend;
     remote->holder_state = state;
     remote->still_since_ms = now_ms;
-    return CV_OK;
+    return now_ms - remote->waits_since_ms < STILL_MS
+               ? CV_OK
+               : cv_fail(why, CV_ERR_STATE, "%s: the last commit waits for a synchronous replica; expected one",
+                         cv_pg_where(remote->pg));
   }
   if (now_ms - remote->still_since_ms < STILL_MS) {
     return CV_OK;
@@ -456,7 +463,7 @@ static enum cv_err make_store(void *data, struct cv_why *why) {
   return CV_OK;
 }
 
-/* From a term's beginning on the server ends a session that stands still. */
+/* From a term's beginning on, and while its state is loaded, the server ends a session that stands still. */
 static const char limits[] = "SET idle_session_timeout = '2s'; SET idle_in_transaction_session_timeout = '5s'";
 
 /* Raises the term in the row of the fence, and adds it to the history, in one commit. */

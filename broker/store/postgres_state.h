@@ -52,8 +52,8 @@ struct cv_remote {
   struct cv_mac *mac;           /* of the rows' codes */
   uint64_t system_id, timeline; /* of the server, when a term was begun */
   struct cv_postgres_key *keys;
-  /* The holder's session as it was seen last, and since when it has stood still. */
-  uint64_t holder_pid, holder_backend, holder_state, still_since_ms;
+  /* The holder's session as it was seen last, and since when it has stood still, or has waited for a replica. */
+  uint64_t holder_pid, holder_backend, holder_state, still_since_ms, waits_since_ms;
   /* the commit that is being made */
   bool in_commit;
   struct cv_anchor_mark next;

@@ -257,6 +257,24 @@ def test_a_replica_that_goes_away_ends_the_term_and_one_that_returns_begins_the_
     brokers.active()
 
 
+def test_a_standby_says_that_a_commit_waits_in_vain(deployment, store, replica):
+    """The server keeps the session of the broker that has ended until a replica has its commit."""
+    brokers = Brokers(deployment, store, 2, durability="replicated")
+    active = brokers.start_all()
+    standby = 1 - active
+    wait_until(lambda: get(brokers.socket(standby), "/health")[1].startswith("ok role=standby term=1 "),
+               "the standby has seen the first term")
+    replica.stop()
+    assert brokers.running[active].wait() == 1
+    line = "the last commit waits for a synchronous replica"
+    brokers.running[standby].wait_for(f"warning: standing by: .*{line}")
+    status, text = get(brokers.socket(standby), "/health")
+    assert status == 503 and line in text, text
+    replica.start()
+    assert brokers.active() == standby
+    assert brokers.running[standby].text().count(line) == 1, brokers.running[standby].text()
+
+
 def test_a_promoted_replica_serves_what_was_acknowledged(deployment, store, replica):
     brokers = Brokers(deployment, store, 2, durability="replicated", servers=[store, replica])
     active = brokers.start_all()
