@@ -69,7 +69,11 @@ static enum cv_err fail_conn(const struct cv_pg *pg, struct cv_why *why) {
   const char *text = PQerrorMessage(pg->conn), *fatal = strstr(text, "FATAL:  ");
   bool is_denied = strstr(text, "authentication failed") != NULL || strstr(text, "no password supplied") != NULL ||
                    strstr(text, "read-only") != NULL;
-  return fail_text(pg, is_denied ? CV_ERR_DENIED : CV_ERR_CLOSED, fatal == NULL ? text : fatal + 8, why);
+  bool is_lost = strstr(text, "SSL SYSCALL error: EOF detected") != NULL ||
+                 strstr(text, "server closed the connection unexpectedly") != NULL;
+  return is_lost ? cv_fail(why, CV_ERR_CLOSED,
+                           "%.120s: the server has ended the session without a word; its log says why", pg->where)
+                 : fail_text(pg, is_denied ? CV_ERR_DENIED : CV_ERR_CLOSED, fatal == NULL ? text : fatal + 8, why);
 }
 
 static enum cv_err fail_result(const struct cv_pg *pg, const PGresult *result, struct cv_why *why) {

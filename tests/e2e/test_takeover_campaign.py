@@ -9,9 +9,9 @@ import crowdveil
 import pytest
 
 from harness import crashes
-from harness.audit import audit
-from harness.campaign import GATEWAYS, MEANS, TOKENS, Run, outcome
+from harness.campaign import MEANS, TOKENS, outcome
 from harness.shared import Brokers, postgres
+from harness.takeover import SharedRun
 
 pytestmark = [pytest.mark.usefixtures("worker_program"),
               pytest.mark.skipif(not postgres.is_installed(), reason="postgresql-15 is not installed")]
@@ -31,46 +31,6 @@ def store(server):
     name = server.add_store()
     yield server
     server.sql(f"DROP DATABASE {name} WITH (FORCE)")
-
-
-class SharedRun(Run):
-    """A Run whose broker is whichever of several is active."""
-
-    def __init__(self, deployment, brokers, **kwargs):
-        self.brokers = brokers
-        brokers.migrate()
-        deployment.start_broker = lambda changes: self.start_brokers(deployment)
-        super().__init__(deployment, broker=brokers.changes, **kwargs)
-
-    def start_brokers(self, deployment):
-        for i in range(len(self.brokers.running)):
-            self.brokers.start(i)
-        deployment.broker = self.brokers.running[self.brokers.active()]
-        deployment.broker_for = lambda party: ",".join(self.brokers.addresses)
-
-    def start_crowd(self, rate):
-        self.gateways = [self.start_worker(identity, arrival_rate=rate, exit_when_done=False) for identity in GATEWAYS]
-
-    def disturb(self, how, chance):
-        """Does this to the active broker, and starts the process again."""
-        active = self.brokers.active(every=.01)
-        how(self.brokers.running[active], chance)
-        self.brokers.start(active)
-
-    def check_end(self, undisturbed):
-        self.brokers.active()
-        finished, export = self.finish()
-        assert outcome(finished, export) == undisturbed
-        for daemon in self.brokers.running:
-            assert daemon.stop() == 0
-        assert self.deployment.thirdparty.stop() == 0
-        self.deployment.anchor = str(self.deployment.folder / f"anchor-{self.last_active()}")
-        self.brokers.save(f"{self.deployment.state('broker-state')}/broker.db")
-        audit(self.deployment, self.campaign, export, finished)
-
-    def last_active(self):
-        holder = self.brokers.server.sql("SELECT address FROM crowdveil.term ORDER BY number DESC LIMIT 1", "crowdveil")
-        return self.brokers.addresses.index(holder)
 
 
 def killed(daemon, chance):
@@ -132,12 +92,15 @@ def test_a_gateway_in_python_leaves_a_broker_that_stays_frozen(deployment, store
     assert counts.accepted > 500 and not counts.refused
 
 
-@pytest.mark.parametrize("how, times", [(killed, 10), (stopped, 10), (frozen, 3)])
-def test_a_campaign_goes_on_with_the_next_broker(deployment, store, undisturbed, how, times):
+@pytest.mark.parametrize("how, times, rate", [(killed, 10, 1500), (stopped, 10, 1500), (frozen, 3, 1500),
+                                              pytest.param(killed, 100, 250, marks=pytest.mark.long)])
+def test_a_campaign_goes_on_with_the_next_broker(deployment, store, undisturbed, how, times, rate):
     run = SharedRun(deployment, Brokers(deployment, store, 2))
-    run.start_crowd(1500)
+    run.start_crowd(rate)
     chance = random.Random(7)
     for _ in range(times):
         time.sleep(.3 * chance.random())
         run.disturb(how, chance)
+    run.brokers.active()
+    run.when(0)  # it was not over before
     run.check_end(undisturbed)

@@ -49,18 +49,17 @@ class Server:
         self.within = () if network is None else ("ip", "netns", "exec", network)
         self.folder = Path(tempfile.mkdtemp(prefix="crowdveil-postgres-", dir="/dev/shm" if in_memory else "/tmp"))
         self.data, self.port, self.replica_of = self.folder / "data", free_port(), replica_of
-        self.process = None
-        if os.geteuid() == 0:
-            user = pwd.getpwnam("postgres")
-            os.chown(self.folder, user.pw_uid, user.pw_gid)
-            self.folder.chmod(0o755)  # the brokers read the CA's certificate
+        self.process, self.prefix = None, []  # words before its command
+        self.wal = None  # a folder for its log, which then has small segments
+        self.own(self.folder).chmod(0o755)  # the brokers read the CA's certificate
 
     # --- making it
 
     def make(self):
         if self.replica_of is None:
             run(as_user([PROGRAMS / "initdb", "-D", self.data, "-U", "postgres", "-A", "scram-sha-256", "--no-sync",
-                         "--pwfile", self.write("password", "admin\n")]))
+                         "--pwfile", self.write("password", "admin\n"),
+                         *(["-X", self.wal, "--wal-segsize=1"] if self.wal else [])]))
             self.make_certificate()
             (self.data / "pg_hba.conf").write_text(
                 "local all postgres trust\n"
@@ -75,6 +74,11 @@ class Server:
         path = self.folder / name
         path.write_text(text)
         path.chmod(mode)
+        return self.own(path)
+
+    @staticmethod
+    def own(path):
+        """Gives a file or folder to the server's user."""
         if os.geteuid() == 0:
             user = pwd.getpwnam("postgres")
             os.chown(path, user.pw_uid, user.pw_gid)
@@ -117,8 +121,9 @@ class Server:
         if not self.data.exists():
             self.make()
         log = (self.folder / "log").open("a")
-        self.process = subprocess.Popen([str(part) for part in self.within + tuple(as_user(
-            [PROGRAMS / "postgres", "-D", self.data, *self.options(**settings)]))], cwd="/", stdout=log, stderr=log,
+        program = [*self.prefix, PROGRAMS / "postgres", "-D", self.data, *self.options(**settings)]
+        self.process = subprocess.Popen(
+            [str(part) for part in (*self.within, *as_user(program))], cwd="/", stdout=log, stderr=log,
             env=HOMELESS)
         self.wait_ready()
         return self
