@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.daemon import wait_until
+from harness.proxy import Relay
 from harness.shared import Brokers, postgres
 from harness.takeover import SharedRun
 from harness.volume import Volume
@@ -73,3 +74,68 @@ def test_a_clock_of_the_database_that_jumps(deployment, server, undisturbed):
                                seconds) < 60, "the clock has jumped")
         run.go_on()
     run.check_end(undisturbed)
+
+
+@pytest.mark.long
+def test_a_replica_is_promoted_while_the_old_primary_still_runs(deployment, server, undisturbed):
+    """Nothing more is acknowledged until the old one is fenced off; then the brokers go on with the new one."""
+    server.start().add_store()
+    replica = postgres.Server(replica_of=server)
+    further = postgres.Server(replica_of=replica)
+    try:
+        replica.start()
+        server.reload(synchronous_standby_names="replica")
+        run = SharedRun(deployment, Brokers(deployment, server, 2, durability="replicated", servers=[server, replica]))
+        run.start_crowd(1500)
+        run.go_on()
+        active = run.brokers.active()
+        replica.promote()
+        assert run.brokers.running[active].wait() == 1
+        run.brokers.running[1 - active].wait_for("standing by: .*the last commit waits for a synchronous replica")
+        before = int(replica.sql("SELECT last_commit FROM crowdveil.meta", "crowdveil"))
+        assert run.commits() == before, "a commit is visible that no replica has"
+        server.kill()
+        further.start()
+        replica.reload(synchronous_standby_names="replica")
+        run.brokers.server = replica
+        run.go_on()
+        run.check_end(undisturbed)
+    finally:
+        further.close()
+        replica.close()
+
+
+class RelayedBrokers(Brokers):
+    """Each has a network of its own to the database."""
+
+    def __init__(self, deployment, server, count):
+        super().__init__(deployment, server, count)
+        self.relays = [Relay(f"127.0.0.1:{server.port}") for _ in range(count)]
+
+    def settings(self, i):
+        settings = super().settings(i)
+        return {**settings, "store": settings["store"].replace(f"127.0.0.1:{self.server.port}", self.relays[i].address)}
+
+
+@pytest.mark.parametrize("ways", [("to", "from"), ("from",)], ids=("both", "answers"))
+def test_the_active_broker_is_cut_off_from_its_database(deployment, server, undisturbed, ways):
+    """Another one takes over meanwhile, also while commits still arrive and only their answers are lost."""
+    server.start().add_store()
+    brokers = RelayedBrokers(deployment, server, 2)
+    try:
+        run = SharedRun(deployment, brokers)
+        run.start_crowd(1500)
+        for _ in range(2):
+            run.go_on()
+            active = brokers.active()
+            brokers.relays[active].hold(*ways)
+            assert brokers.running[active].wait() == 1
+            assert "the term is over" in brokers.running[active].text() or \
+                "cannot store" in brokers.running[active].text()
+            assert brokers.active() == 1 - active
+            brokers.relays[active].release()
+        run.go_on()
+        run.check_end(undisturbed)
+    finally:
+        for relay in brokers.relays:
+            relay.close()
