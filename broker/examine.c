@@ -12,6 +12,7 @@
 #include "broker/both/recovering.h"
 #include "broker/campaign.h"
 #include "broker/repair.h"
+#include "broker/shared.h"
 #include "broker/state.h"
 #include "broker/two.h"
 #include "common/base/clock.h"
@@ -233,7 +234,67 @@ static void tell_cobroker(const struct cv_broker_settings *settings) {
   }
 }
 
+/* A database that is lost, or of which no broker has an anchor. */
+static bool examine_shared(const struct cv_broker_settings *settings, const struct cv_ring *ring) {
+  struct cv_shared shared;
+  struct cv_anchor_mark mark;
+  struct cv_why why;
+  const struct cv_shared_name name = cv_shared_name(settings);
+  bool exists = false;
+  if (cv_anchor_peek(settings->anchor, &exists, &mark, &why) != CV_OK) {
+    cv_finding(CV_FINDING_WRONG, "restore the anchor as it was", "%s", why.text);
+    return false;
+  }
+  enum cv_err err = cv_shared_open(settings, ring, CV_REMOTE_LOOK, &shared, &why);
+  if (err == CV_ERR_STATE) {
+    cv_fact("live\t%s", settings->daemon.admin == NULL ? "" : settings->daemon.admin);
+    cv_finding(CV_FINDING_NOTE, "stop all brokers of this store to examine it", "database %s: a broker is active",
+               name.text);
+    return true;
+  }
+  if (err == CV_ERR_NOT_FOUND && !exists) {
+    cv_finding(CV_FINDING_NOTE, "", "%s", why.text);
+    cv_fact("read");
+    return true;
+  }
+  if (err != CV_OK) {
+    cv_finding(CV_FINDING_WRONG, "check store and seal_key first; if they are right, restore a backup and run crowdveil "
+               "recover", "%s", why.text);
+    return false;
+  }
+  cv_finding(CV_FINDING_OK, "", "database %s: term %" PRIu64 " was the last, of %s", name.text, shared.view.term,
+             shared.view.holder);
+  bool good = shared.view.disputed[0] == '\0';
+  if (!good) {
+    cv_finding(CV_FINDING_WRONG, recover_advice, "database %s: disputed: %s", name.text, shared.view.disputed);
+  }
+  good = examine_marks(&shared.marks, settings) && good;
+  good = examine_rows(shared.store, settings) && good;
+  cv_shared_close(&shared);
+  return good;
+}
+
+/* All brokers of a store have the same key, which --migrate has made. */
+static int examine_server(const struct cv_broker_settings *settings) {
+  struct cv_ring ring;
+  struct cv_why why;
+  if (settings->noise_seeded) {
+    cv_finding(CV_FINDING_WRONG, "remove unsafe_noise_seeded", "noise is seeded: this broker protects no worker");
+  }
+  if (cv_ring_read(settings->seal_key, &ring, &why) != CV_OK) {
+    cv_finding(CV_FINDING_WRONG, "copy it from another broker of this store, with mode 0600", "key %s", why.text);
+    return 1;
+  }
+  examine_ring(settings, &ring);
+  bool good = examine_shared(settings, &ring);
+  cv_ring_fini(&ring);
+  return good && !settings->noise_seeded ? 0 : 1;
+}
+
 int cv_broker_examine(const struct cv_broker_settings *settings) {
+  if (settings->store != NULL) {
+    return examine_server(settings);
+  }
   char database[4096];
   struct cv_ring ring;
   struct cv_why why;
@@ -345,20 +406,28 @@ static enum cv_err ask_others(const struct cv_broker_settings *settings, struct 
 
 int cv_broker_recover_state(const struct cv_broker_settings *settings) {
   char database[4096];
+  const bool is_shared = settings->store != NULL;
   const struct cv_broker_config config = {.limits = cv_broker_settings_limits(settings), .digest = cv_sha256};
-  struct cv_recovering recovering = {.party = &cv_broker_repair,
-                                     .program = "crowdveil-broker",
+  const struct cv_shared_recovery shared = {.settings = settings, .config = config};
+  const struct cv_shared_name name = is_shared ? cv_shared_name(settings) : (struct cv_shared_name){.text = ""};
+  struct cv_recovering recovering = {.party = is_shared ? &cv_shared_repair : &cv_broker_repair,
+                                     .is_shared = is_shared,
+                                     .program = CV_BROKER_PROGRAM,
                                      .name = "broker",
-                                     .database = database,
+                                     .database = is_shared ? name.text : database,
                                      .anchor = settings->anchor,
                                      .seal_key = settings->seal_key,
                                      .audit = settings->daemon.audit,
                                      .lost = settings->lost,
-                                     .config = &config,
+                                     .config = is_shared ? (const void *)&shared : &config,
                                      .worker_micro = config.limits.worker_epsilon_micro};
   struct cv_why why;
   int status = 1;
-  if (!database_path(settings, database, sizeof(database))) {
+  if (settings->recover_anchor != NULL && !is_shared) {
+    cv_finding(CV_FINDING_WRONG, "", "--recover-anchor: the state is in a file, which has one anchor; expected store");
+    return status;
+  }
+  if (!is_shared && !database_path(settings, database, sizeof(database))) {
     return status;
   }
   if (ask_others(settings, &recovering.claims, &why) == CV_OK) {

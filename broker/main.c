@@ -234,6 +234,12 @@ static const struct cv_config_rule rules[] = {
      .offset = AT(recover_cobroker),
      .is_option = true,
      .help = "with --recover: file with the output of crowdveil-cobroker --examine"},
+    {.key = "recover_anchor",
+     .type = CV_CONFIG_TEXT,
+     .offset = AT(recover_anchor),
+     .is_option = true,
+     .repeats = true,
+     .help = "with --recover and store: file with the anchor of another broker; may be repeated"},
     {.key = "lost",
      .type = CV_CONFIG_BOOL,
      .offset = AT(lost),
@@ -297,20 +303,11 @@ static int migrate(const struct cv_broker_settings *settings) {
   return 0;
 }
 
-/* What a stopped broker's options need is in files. */
-static int refuse_shared(const char *option) {
-  cv_log(CV_LOG_ERROR, "%s: the state is in PostgreSQL; expected a broker with state", option);
-  return 2;
-}
-
 /* Examines or recovers the state of a stopped broker, or looks after its master keys. */
 static int instead(const void *settings) {
   const struct cv_broker_settings *own = settings;
   if (own->migrate != NULL) {
     return migrate(own);
-  }
-  if (own->store != NULL && (own->recover || own->examine || own->seal != CV_ROTATE_RUN)) {
-    return refuse_shared(own->recover ? "--recover" : own->examine ? "--examine" : "--seal");
   }
   return own->recover                 ? cv_broker_recover_state(own)
          : own->examine               ? cv_broker_examine(own)

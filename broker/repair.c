@@ -6,13 +6,8 @@
 #include "broker/recover.h"
 #include "broker/store.h"
 
-struct bench {
-  struct cv_broker_store *store;
-  struct cv_broker *core;
-};
-
 static void bench_free(void *data) {
-  struct bench *bench = data;
+  struct cv_broker_bench *bench = data;
   cv_broker_free(bench->core);
   cv_broker_store_close(bench->store);
   free(bench);
@@ -20,7 +15,7 @@ static void bench_free(void *data) {
 
 static enum cv_err load(const struct cv_repair *repair, void **ret, struct cv_why *why) {
   struct cv_store_files files = repair->files;
-  struct bench *bench = calloc(1, sizeof(*bench));
+  struct cv_broker_bench *bench = calloc(1, sizeof(*bench));
   if (bench == NULL) {
     return cv_fail(why, CV_ERR_NOMEM, "out of memory");
   }
@@ -41,16 +36,16 @@ static enum cv_err load(const struct cv_repair *repair, void **ret, struct cv_wh
 }
 
 static void marks(const void *data, struct cv_store_marks *ret) {
-  cv_broker_store_marks(((const struct bench *)data)->store, ret);
+  cv_broker_store_marks(((const struct cv_broker_bench *)data)->store, ret);
 }
 
-static const struct cv_recovery *recovered(const void *data) {
-  return cv_broker_recovered(((const struct bench *)data)->core);
+const struct cv_recovery *cv_broker_bench_recovered(const void *data) {
+  return cv_broker_recovered(((const struct cv_broker_bench *)data)->core);
 }
 
-static enum cv_err recover(void *data, const struct cv_recover_facts *facts, struct cv_repaired *ret,
+enum cv_err cv_broker_bench_recover(void *data, const struct cv_recover_facts *facts, struct cv_repaired *ret,
                            struct cv_why *why) {
-  struct bench *bench = data;
+  struct cv_broker_bench *bench = data;
   /* Claims about ended campaigns need their rows, which a start does not read. */
   for (size_t i = 0; i < facts->claims; i++) {
     if (cv_broker_recover_needs(bench->core, facts, &facts->claim[i])) {
@@ -62,9 +57,9 @@ static enum cv_err recover(void *data, const struct cv_recover_facts *facts, str
   return CV_OK;
 }
 
-static enum cv_err commit(void *data, const struct cv_repair *repair, const struct cv_recovery *recovery,
+enum cv_err cv_broker_bench_commit(void *data, const struct cv_repair *repair, const struct cv_recovery *recovery,
                           struct cv_why *why) {
-  struct bench *bench = data;
+  struct cv_broker_bench *bench = data;
   struct cv_broker_batch batch = {0};
   bool has_batch;
   enum cv_err err = cv_broker_flush(bench->core, 0, repair->wall_ms, &batch, &has_batch);
@@ -83,15 +78,15 @@ static enum cv_err commit(void *data, const struct cv_repair *repair, const stru
   return err;
 }
 
-static enum cv_err anchor(void *data, struct cv_why *why) {
-  return cv_broker_store_anchor(((struct bench *)data)->store, why);
+enum cv_err cv_broker_bench_anchor(void *data, struct cv_why *why) {
+  return cv_broker_store_anchor(((struct cv_broker_bench *)data)->store, why);
 }
 
 const struct cv_repair_party cv_broker_repair = {.records = "--recover-thirdparty or --recover-cobroker",
                                                  .load = load,
                                                  .free = bench_free,
                                                  .marks = marks,
-                                                 .recovered = recovered,
-                                                 .recover = recover,
-                                                 .commit = commit,
-                                                 .anchor = anchor};
+                                                 .recovered = cv_broker_bench_recovered,
+                                                 .recover = cv_broker_bench_recover,
+                                                 .commit = cv_broker_bench_commit,
+                                                 .anchor = cv_broker_bench_anchor};

@@ -29,6 +29,7 @@ struct cv_broker_settings {
   bool examine, recover, lost;
   int seal; /* enum cv_rotate_mode */
   char *recover_thirdparty, *recover_cobroker;
+  char *recover_anchor; /* paths, each in a line of its own */
 };
 
 enum cv_broker_durability { CV_BROKER_REPLICATED, CV_BROKER_ONE_SERVER };

@@ -4,6 +4,7 @@
 #define CV_BROKER_BOTH_MARK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/digest.h"
@@ -29,11 +30,21 @@ struct cv_anchor_mark {
   uint8_t term_id[CV_TERM_ID_BYTES];
 };
 
+/* A commit of a term; an anchor is known by it. */
+struct cv_term_commit {
+  uint8_t term_id[CV_TERM_ID_BYTES];
+  uint64_t commit;
+};
+
+enum { CV_ANCHORS_MAX = 16 }; /* that one recovery takes in */
+
 /* What a store found when it was opened: the anchor and whether it existed; the database's own mark; whether both are
- * of one history. */
+ * of one history. Of several anchors `anchor` is what they say together (store/term.h). */
 struct cv_store_marks {
   bool is_anchored, is_same;
   struct cv_anchor_mark anchor, database;
+  struct cv_term_commit taken[CV_ANCHORS_MAX]; /* the anchors that are ahead of a shared database */
+  size_t takens;
 };
 
 /* What a store is opened with. */

@@ -137,6 +137,9 @@ void cv_recover_begin(const struct cv_recover_facts *facts, const struct cv_tota
                                   .promised_micro = lost->promised_micro};
   /* Lets a run that is repeated after a crash recognize that this recovery is stored already (repair.c). */
   memcpy(ret->database, facts->anchor.database, sizeof(ret->database));
+  for (size_t i = 0; i < facts->takens; i++) {
+    ret->taken[ret->takens++] = facts->taken[i];
+  }
 }
 
 uint64_t cv_recover_commit(const struct cv_recover_facts *facts) {

@@ -70,6 +70,7 @@ int cv_recovering_run(const struct cv_recovering *recovering) {
   enum cv_err err = open_ring(recovering, &ring, &why);
   if (err == CV_OK) {
     const struct cv_repair repair = {.files = {.database = recovering->database, .anchor = recovering->anchor},
+                                     .is_shared = recovering->is_shared,
                                      .ring = &ring,
                                      .config = recovering->config,
                                      .claim = recovering->claims.claim,

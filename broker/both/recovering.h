@@ -11,6 +11,7 @@ struct cv_recovering {
   const char *program; /* "crowdveil-broker" */
   const char *name;    /* "broker", for messages */
   const char *database, *anchor, *seal_key, *audit;
+  bool is_shared; /* repair.h */
   bool lost;
   const void *config;              /* of the party's core */
   uint64_t worker_micro;           /* its limit of a worker's epsilon */

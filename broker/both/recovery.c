@@ -18,6 +18,34 @@ void cv_recovery_put(const struct cv_recovery *recovery, struct cv_buf *out) {
   for (size_t i = 0; i < CV_COUNT(fields); i++) {
     cv_buf_put_u64(out, fields[i]);
   }
+  if (recovery->takens > 0) {
+    cv_buf_put_u64(out, recovery->takens);
+  }
+  for (size_t i = 0; i < recovery->takens; i++) {
+    cv_buf_put(out, recovery->taken[i].term_id, sizeof(recovery->taken[i].term_id));
+    cv_buf_put_u64(out, recovery->taken[i].commit);
+  }
+}
+
+/* False if the row is damaged. */
+static bool read_taken(struct cv_reader *row, struct cv_recovery *recovery) {
+  if (cv_reader_done(row)) {
+    return true;
+  }
+  uint64_t n = cv_read_u64(row);
+  if (n == 0 || n > CV_ANCHORS_MAX) {
+    return false;
+  }
+  for (size_t i = 0; i < n; i++) {
+    const uint8_t *id = cv_read(row, CV_TERM_ID_BYTES);
+    if (id == NULL) {
+      return false;
+    }
+    memcpy(recovery->taken[i].term_id, id, CV_TERM_ID_BYTES);
+    recovery->taken[i].commit = cv_read_u64(row);
+  }
+  recovery->takens = n;
+  return true;
 }
 
 enum cv_err cv_recovery_read(struct cv_reader *row, struct cv_recovery *ret) {
@@ -33,7 +61,7 @@ enum cv_err cv_recovery_read(struct cv_reader *row, struct cv_recovery *ret) {
   for (size_t i = 0; i < CV_COUNT(fields) && !(i == OF_BEFORE && cv_reader_done(row)); i++) {
     *fields[i] = cv_read_u64(row);
   }
-  if (database == NULL || !cv_reader_done(row) || recovery.last > UINT32_MAX) {
+  if (database == NULL || !read_taken(row, &recovery) || !cv_reader_done(row) || recovery.last > UINT32_MAX) {
     return CV_ERR_DAMAGED;
   }
   memcpy(recovery.database, database, sizeof(recovery.database));

@@ -19,9 +19,12 @@ struct cv_recovery {
   uint64_t spared_micro;                  /* taken off single accounts where the floor charged too much; sum */
   uint64_t named;                         /* workers that were charged individually */
   struct cv_totals added;                 /* to the totals that follow from the other rows */
+  /* Of a shared database: anchors whose totals are in the charges; those of the same term with a smaller commit, too. */
+  struct cv_term_commit taken[CV_ANCHORS_MAX];
+  size_t takens;
 };
 
-/* The stored form. CV_ERR_DAMAGED. */
+/* The stored form; without anchors that were taken in it ends before their number. CV_ERR_DAMAGED. */
 void cv_recovery_put(const struct cv_recovery *recovery, struct cv_buf *out);
 CV_MUST_USE enum cv_err cv_recovery_read(struct cv_reader *row, struct cv_recovery *ret);
 

@@ -42,7 +42,8 @@ static enum cv_err check_anchor(const struct cv_repair *repair, struct cv_why *w
   struct cv_anchor_mark mark;
   bool exists;
   char to[4200];
-  enum cv_err err = repair->files.vfs != NULL ? CV_OK : cv_anchor_peek(anchor, &exists, &mark, why);
+  bool is_file = repair->files.vfs == NULL && !repair->is_shared;
+  enum cv_err err = is_file ? cv_anchor_peek(anchor, &exists, &mark, why) : CV_OK;
   if (err != CV_ERR_DAMAGED) {
     return err;
   }
@@ -93,7 +94,8 @@ static enum cv_err mend(const struct cv_repair_party *party, const struct cv_rep
                         struct cv_repaired *ret, struct cv_why *why) {
   struct cv_store_marks marks;
   party->marks(bench, &marks);
-  if (is_done(party->recovered(bench), &marks)) {
+  /* A shared database says itself which anchors it has taken in. */
+  if (!repair->is_shared && is_done(party->recovered(bench), &marks)) {
     return party->anchor(bench, why);
   }
   /* Before anything changes: a recovery that knows too little would charge too little. */
@@ -102,6 +104,8 @@ static enum cv_err mend(const struct cv_repair_party *party, const struct cv_rep
                                          .is_same = marks.is_same,
                                          .anchor = marks.anchor,
                                          .commit = marks.database.commit,
+                                         .taken = marks.taken,
+                                         .takens = marks.takens,
                                          .claim = repair->claim,
                                          .claims = repair->claims,
                                          .wall_ms = repair->wall_ms};
@@ -115,7 +119,7 @@ enum cv_err cv_repair_run(const struct cv_repair_party *party, const struct cv_r
   void *bench = NULL;
   struct stat info;
   const char *database = repair->files.database;
-  bool exists = repair->files.vfs != NULL || stat(database, &info) == 0;
+  bool exists = repair->is_shared || repair->files.vfs != NULL || stat(database, &info) == 0;
   if (!exists && !repair->lost) {
     return cv_fail(why, CV_ERR_NOT_FOUND, "missing %s; restore a copy, however old, or accept its loss with --lost",
                    database);
@@ -124,6 +128,10 @@ enum cv_err cv_repair_run(const struct cv_repair_party *party, const struct cv_r
   enum cv_err err = party->load(repair, &bench, why);
   /* Renamed, not deleted, and only if its loss was accepted: it may yet be read on another machine or with another
    * key. */
+  if (is_unreadable(err) && repair->lost && repair->is_shared) {
+    struct cv_why reason = *why;
+    return cv_fail(why, err, "%.300s; expected an empty database for --lost", reason.text);
+  }
   if (is_unreadable(err) && repair->lost && exists) {
     CV_TRY(put_aside(database, repaired.aside, sizeof(repaired.aside), why));
     err = party->load(repair, &bench, why);

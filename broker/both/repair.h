@@ -40,6 +40,7 @@ struct cv_repair_party {
 
 struct cv_repair {
   struct cv_store_files files; /* `repair` need not be set */
+  bool is_shared; /* the database is on a server: its name is only for messages, and nothing is put aside */
   const struct cv_ring *ring;  /* master keys */
   const void *config;          /* of the party's core: limits and digest */
   const struct cv_recover_claim *claim;

@@ -55,14 +55,14 @@ struct work {
   int lock;            /* -1: none */
 };
 
-static bool exists(const char *path) {
+static bool exists(const struct cv_rotate_party *party) {
   struct stat info;
-  return stat(path, &info) == 0;
+  return party->is_shared || stat(party->database, &info) == 0;
 }
 
 static enum cv_err begin(const struct cv_rotate_party *party, bool locks, struct work *work, struct cv_why *why) {
   *work = (struct work){.party = party, .lock = -1};
-  if (locks && !exists(party->database)) {
+  if (locks && !exists(party)) {
     return cv_fail(why, CV_ERR_NOT_FOUND, "database %s: does not exist yet, so there is no key to replace",
                    party->database);
   }
@@ -251,7 +251,7 @@ static enum cv_err tell_stopped(const struct work *work, void *store, struct cv_
 
 static enum cv_err tell_database(const struct work *work, struct cv_why *why) {
   void *store;
-  if (!exists(work->party->database)) {
+  if (!exists(work->party)) {
     cv_finding(CV_FINDING_NOTE, "", "database %s: does not exist yet", work->party->database);
     return CV_OK;
   }

@@ -22,7 +22,8 @@ extern const char *const CV_ROTATE_WORDS[];
 struct cv_rotate_party {
   const char *program;  /* "crowdveil-broker" */
   const char *name;     /* "broker" */
-  const char *database; /* the path */
+  const char *database; /* the path, or the name of one on a server */
+  bool is_shared;       /* it is on a server */
   const char *anchor, *seal_key;
   const char *admin, *audit; /* NULL: none */
   /* CV_ERR_STATE if a running program has the database open. */

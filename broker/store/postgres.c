@@ -314,6 +314,7 @@ static enum cv_err connect_to(struct cv_remote *remote, struct cv_why *why) {
   CV_TRY(read_mark(remote, why));
   CV_TRY(remote->term.is_new ? CV_OK : check_terms(remote, why));
   CV_TRY(cv_pg_run(remote->pg, snapshot_end, NULL, NULL, why));
+  CV_TRY(remote->term.is_new ? CV_OK : cv_postgres_taken_load(remote, why));
   remote->is_checked = remote->view.is_connected = true;
   return CV_OK;
 }
@@ -325,7 +326,10 @@ static enum cv_err dispute(void *data, const char *text, struct cv_why *why) {
   char line[160];
   (void)snprintf(line, sizeof(line), "%s of %s", text, remote->address);
   cv_pg_arg_text(&args, line);
-  CV_TRY(cv_pg_run(remote->pg, "UPDATE crowdveil.meta SET disputed = $1 WHERE disputed IS NULL", &args, NULL, why));
+  /* Not of a later term: that of a recovery may have taken this anchor in. */
+  cv_pg_arg_int(&args, remote->term.mark.term);
+  CV_TRY(cv_pg_run(remote->pg, "UPDATE crowdveil.meta SET disputed = $1 WHERE disputed IS NULL AND term = $2", &args,
+                   NULL, why));
   (void)snprintf(remote->term.disputed, sizeof(remote->term.disputed), "%s", line);
   return CV_OK;
 }
@@ -411,22 +415,30 @@ static enum cv_err read_origin(struct cv_remote *remote, uint8_t ret_id[CV_TERM_
   return err;
 }
 
-/* Without a replica another server, or one that was promoted or restored, may lack what this one has said. */
-static enum cv_err check_origin(struct cv_remote *remote, struct cv_why *why) {
+/* Whether the server is not that of the last term. */
+static enum cv_err read_moved(struct cv_remote *remote, bool *ret, struct cv_why *why) {
   PGresult *result = NULL;
-  if (remote->replicated || remote->term.lineage.n == 0) {
+  *ret = false;
+  if (remote->term.lineage.n == 0) {
     return CV_OK;
   }
   enum cv_err err = cv_pg_run(remote->pg, "SELECT system_id, timeline FROM crowdveil.term ORDER BY number DESC LIMIT 1",
                               NULL, &result, why);
-  bool is_same = err == CV_OK && PQntuples(result) == 1 && cv_pg_int(result, 0, 0) == remote->system_id &&
-                 cv_pg_int(result, 0, 1) == remote->timeline;
+  *ret = err == CV_OK && (PQntuples(result) != 1 || cv_pg_int(result, 0, 0) != remote->system_id ||
+                          cv_pg_int(result, 0, 1) != remote->timeline);
   PQclear(result);
-  return err != CV_OK || is_same ? err
-                                 : cv_fail(why, CV_ERR_DAMAGED,
-                                           "%s: another server, or a promoted or restored one, and store_durability is "
-                                           "one-server; expected the server of before",
-                                           cv_pg_where(remote->pg));
+  return err;
+}
+
+/* Without a replica another server, or one that was promoted or restored, may lack what this one has said. */
+static enum cv_err check_origin(struct cv_remote *remote, struct cv_why *why) {
+  bool is_moved = false;
+  CV_TRY(remote->replicated || remote->term.recovers ? CV_OK : read_moved(remote, &is_moved, why));
+  return !is_moved ? CV_OK
+                   : cv_fail(why, CV_ERR_DAMAGED,
+                             "%s: another server, or a promoted or restored one, and store_durability is one-server; "
+                             "expected the server of before",
+                             cv_pg_where(remote->pg));
 }
 
 /* Identity and keys of a new database. */
@@ -485,10 +497,11 @@ static enum cv_err begin_term(void *data, const uint8_t id[CV_TERM_ID_BYTES], st
   cv_pg_arg_int(&raise, mark.commit);
   cv_pg_arg_int(&raise, item.number);
   cv_pg_arg_bytes(&raise, mark_code, sizeof(mark_code));
+  cv_pg_arg_int(&raise, remote->term.recovers);
   CV_TRY(cv_pg_queue(remote->pg, "BEGIN ISOLATION LEVEL READ COMMITTED", NULL, NULL, why));
   CV_TRY(cv_pg_queue(remote->pg,
                      "UPDATE crowdveil.meta SET code = $4, term = CASE WHEN term = $1 AND last_commit = $2"
-                     " AND disputed IS NULL THEN $3 END",
+                     " AND (disputed IS NULL OR $5 = 1) THEN $3 END",
                      &raise, NULL, why));
   cv_pg_arg_int(&args, item.number);
   cv_pg_arg_bytes(&args, item.id, sizeof(item.id));
@@ -576,6 +589,78 @@ static enum cv_err step(struct cv_remote *remote, bool *ret_taken, unsigned *ret
   return CV_OK;
 }
 
+/* ---- an operator ---- */
+
+/* This broker's own anchor and those of the work. */
+static enum cv_err read_anchors(const struct cv_remote *remote, const struct cv_remote_work *work,
+                                struct cv_anchor_mark to[CV_ANCHORS_MAX + 1], size_t *ret_n, struct cv_why *why) {
+  size_t n = 0;
+  if (work->anchors > CV_ANCHORS_MAX) {
+    return cv_fail(why, CV_ERR_INVALID, "%zu anchors; expected at most %d", work->anchors, CV_ANCHORS_MAX);
+  }
+  if (remote->term.has_anchor) {
+    to[n++] = remote->term.anchored;
+  }
+  for (size_t i = 0; i < work->anchors; i++) {
+    bool exists = false;
+    CV_TRY(cv_anchor_peek(work->anchor[i], &exists, &to[n], why));
+    if (!exists || is_zero(&to[n])) {
+      return cv_fail(why, CV_ERR_NOT_FOUND, "%s: %s; expected the anchor of a broker of this store", work->anchor[i],
+                     exists ? "an anchor of a database in a file" : "no anchor");
+    }
+    n++;
+  }
+  *ret_n = n;
+  return CV_OK;
+}
+
+/* The lock is ours. */
+static enum cv_err prepare(struct cv_remote *remote, const struct cv_remote_work *work, struct cv_store_marks *ret,
+                           struct cv_why *why) {
+  struct cv_anchor_mark anchor[CV_ANCHORS_MAX + 1];
+  uint8_t unused[CV_TERM_ID_BYTES];
+  size_t anchors;
+  bool is_moved = false;
+  CV_TRY(read_state(remote, why));
+  CV_TRY(read_anchors(remote, work, anchor, &anchors, why));
+  if (remote->term.is_new && !(work->task == CV_REMOTE_RECOVER && work->lost)) {
+    return cv_fail(why, CV_ERR_NOT_FOUND, "%s: no broker has begun a term yet; expected a database in use%s",
+                   cv_pg_where(remote->pg), work->task == CV_REMOTE_RECOVER ? ", or its loss accepted with --lost" : "");
+  }
+  if (work->task == CV_REMOTE_RECOVER) {
+    CV_TRY(read_origin(remote, unused, why));
+    CV_TRY(read_moved(remote, &is_moved, why));
+  }
+  CV_TRY(cv_term_weigh(&remote->term, anchor, anchors, is_moved, work->lost, ret, why));
+  if (work->task != CV_REMOTE_RECOVER) {
+    return open_vault(remote, why);
+  }
+  /* A broker whose anchor is not among those that were given would stop the next one. */
+  if (ret->takens == 0 && ret->is_anchored && remote->term.disputed[0] != '\0') {
+    return cv_fail(why, CV_ERR_DAMAGED, "%s: disputed: %.150s; expected the anchor of that broker, too (--anchor)",
+                   cv_pg_where(remote->pg), remote->term.disputed);
+  }
+  remote->term.recovers = true;
+  return cv_term_take(&remote->term, why);
+}
+
+static enum cv_err work(struct cv_remote *remote, const struct cv_remote_work *work, struct cv_store_marks *ret,
+                        struct cv_why *why) {
+  bool is_ours = false;
+  enum cv_err err = connect_to(remote, why);
+  err = err == CV_OK ? try_lock(remote, &is_ours, why) : err;
+  if (err == CV_OK && !is_ours) {
+    err = cv_fail(why, CV_ERR_STATE, "%s: a broker is active; expected it to be stopped first",
+                  cv_pg_where(remote->pg));
+  }
+  err = err == CV_OK ? prepare(remote, work, ret, why) : err;
+  look(remote);
+  if (err != CV_OK) {
+    disconnect(remote);
+  }
+  return err;
+}
+
 /* ---- the active broker ---- */
 
 static enum cv_err store(struct cv_remote *remote, struct cv_broker_store **ret, struct cv_why *why) {
@@ -620,6 +705,7 @@ static enum cv_err migrate(const char *owner, const char *used, bool *ret_is_new
 const struct cv_remote_ops cv_postgres = {.check = check_uri,
                                           .open = open_remote,
                                           .step = step,
+                                          .work = work,
                                           .store = store,
                                           .beat = beat,
                                           .leave = leave,

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "broker/both/recovery.h"
 #include "broker/store/postgres_state.h"
+#include "common/base/array.h"
 #include "common/base/clock.h"
 #include "common/base/table.h"
 
@@ -49,7 +51,7 @@ enum cv_err cv_postgres_mark_code(struct cv_remote *remote, const struct cv_anch
  */
 static const char fence[] =
     "UPDATE crowdveil.meta SET"
-    " last_commit = CASE WHEN term = $1 AND last_commit = $2 AND disputed IS NULL THEN $3 END,"
+    " last_commit = CASE WHEN term = $1 AND last_commit = $2 AND (disputed IS NULL OR $10 = 1) THEN $3 END,"
     " prior_hash = CASE WHEN last_commit = $3 THEN prior_hash ELSE last_hash END,"
     " last_hash = $4, campaigns = $5, releases = $6, tokens = $7, promised_micro = $8, code = $9";
 
@@ -70,6 +72,7 @@ static enum cv_err queue_fence(struct cv_remote *remote, struct cv_why *why) {
   cv_pg_arg_int(&args, mark->totals.tokens);
   cv_pg_arg_int(&args, mark->totals.promised_micro);
   cv_pg_arg_bytes(&args, code, sizeof(code));
+  cv_pg_arg_int(&args, remote->term.recovers);
   return cv_pg_queue(remote->pg, fence, &args, &remote->fence, why);
 }
 
@@ -169,6 +172,12 @@ static void open_group(struct cv_postgres_group *group, enum cv_op_kind kind) {
   cv_pg_array_begin(&group->extra, writers[kind].part != 0);
 }
 
+/* The history is settled by the transaction that stores what it has cost. */
+static enum cv_err settle(struct cv_remote *remote, struct cv_why *why) {
+  CV_TRY(close_group(remote, why));
+  return cv_pg_queue(remote->pg, "UPDATE crowdveil.meta SET disputed = NULL", NULL, NULL, why);
+}
+
 static enum cv_err write(void *data, const struct cv_op *op, const uint8_t *bytes, size_t n, struct cv_why *why) {
   struct cv_remote *remote = data;
   struct cv_postgres_group *group = &remote->group;
@@ -196,7 +205,7 @@ static enum cv_err write(void *data, const struct cv_op *op, const uint8_t *byte
   }
   group->rows++;
   group->bytes += n;
-  return CV_OK;
+  return op->kind == CV_OP_RECOVERY ? settle(remote, why) : CV_OK;
 }
 
 static enum cv_err delete_rows(struct cv_remote *remote, const char *sql, uint32_t campaign, struct cv_why *why) {
@@ -475,6 +484,30 @@ struct cv_backend cv_postgres_backend(struct cv_remote *remote) {
                                             .check = check,
                                             .close = close_backend};
   return (struct cv_backend){.ops = &ops, .data = remote};
+}
+
+/* ---- recoveries ---- */
+
+static enum cv_err keep_taken(void *taker, const struct cv_backend_row *row, struct cv_why *why) {
+  struct cv_term *term = &((struct cv_remote *)taker)->term;
+  struct cv_reader image = cv_reader_over(row->bytes, row->n);
+  struct cv_recovery recovery;
+  enum cv_err err = cv_recovery_read(&image, &recovery);
+  for (size_t i = 0; err == CV_OK && i < recovery.takens; i++) {
+    struct cv_term_commit *to = CV_ARRAY_PUSH(term->taken, term->takens, term->takens_cap);
+    err = to == NULL ? CV_ERR_NOMEM : CV_OK;
+    if (to != NULL) {
+      *to = recovery.taken[i];
+    }
+  }
+  return err == CV_OK ? err
+                      : cv_fail(why, err, "%s: a row in crowdveil.recovery: %s", cv_pg_where(
+                                ((struct cv_remote *)taker)->pg), cv_err_text(err));
+}
+
+enum cv_err cv_postgres_taken_load(struct cv_remote *remote, struct cv_why *why) {
+  remote->term.takens = 0;
+  return each(remote, CV_BACKEND_RECOVERY, 0, keep_taken, remote, why);
 }
 
 /* ---- wrapped keys ---- */

@@ -79,6 +79,9 @@ CV_MUST_USE enum cv_err cv_postgres_code(struct cv_remote *remote, enum cv_postg
 CV_MUST_USE enum cv_err cv_postgres_mark_code(struct cv_remote *remote, const struct cv_anchor_mark *mark,
                                               uint8_t ret[CV_POSTGRES_CODE_BYTES]);
 
+/* Reads which anchors recoveries have taken in. CV_ERR_DAMAGED. */
+CV_MUST_USE enum cv_err cv_postgres_taken_load(struct cv_remote *remote, struct cv_why *why);
+
 /* A fenced transaction without rows: the database's mark becomes `mark`, or stays. */
 CV_MUST_USE enum cv_err cv_postgres_touch(struct cv_remote *remote, struct cv_why *why);
 

@@ -42,6 +42,20 @@ struct cv_remote_view {
   char why[480];      /* why this broker does not stand by: the last failure; "" if it does */
 };
 
+/* What an operator does with the database while no broker is active. */
+enum cv_remote_task {
+  CV_REMOTE_LOOK,    /* reads; changes nothing */
+  CV_REMOTE_SEAL,    /* wraps its keys anew */
+  CV_REMOTE_RECOVER, /* takes the term whatever anchors and disputes say; the anchor stays as it is until a commit */
+};
+
+struct cv_remote_work {
+  enum cv_remote_task task;
+  bool lost;                 /* of a recovery: the database may be empty, or no anchor may say what was acknowledged */
+  const char *const *anchor; /* files of further anchors */
+  size_t anchors;
+};
+
 /* For the sandbox: where a store dials, and which files it reads for that. */
 struct cv_remote_needs {
   size_t dials, reads;
@@ -56,7 +70,11 @@ struct cv_remote_ops {
   /* One attempt to get the term. *ret_taken: this broker is active from now on. After an error it may be called again,
    * not before *ret_rest_ms. */
   enum cv_err (*step)(struct cv_remote *remote, bool *ret_taken, unsigned *ret_rest_ms, struct cv_why *why);
-  /* The store of the active broker, to be closed before the remote is. */
+  /* In place of `step`: gets the lock for an operator, and says what the anchors mean. CV_ERR_STATE: a broker is active.
+   * Then `store`; `leave` or `close` ends the work. */
+  enum cv_err (*work)(struct cv_remote *remote, const struct cv_remote_work *work, struct cv_store_marks *ret,
+                      struct cv_why *why);
+  /* The store of the active broker, or of an operator's work; to be closed before the remote is. */
   enum cv_err (*store)(struct cv_remote *remote, struct cv_broker_store **ret, struct cv_why *why);
   /* A fenced commit without content: this broker is alive, and finds out whether it still has the term. */
   enum cv_err (*beat)(struct cv_remote *remote, struct cv_why *why);

@@ -18,7 +18,8 @@
 
 /* `data` is that of struct cv_term. */
 struct cv_term_ops {
-  /* Reads the terms that are not in `lineage`, `mark`, `prior`, `is_new` and `disputed`, all of one moment. */
+  /* Reads the terms that are not in `lineage`, `mark`, `prior`, `is_new` and `disputed`, all of one moment; after
+   * connecting `taken`, too. */
   enum cv_err (*read)(void *data, struct cv_why *why);
   /* Opens the vault with the keys as they are stored now. */
   enum cv_err (*open_vault)(void *data, struct cv_why *why);
@@ -30,7 +31,7 @@ struct cv_term_ops {
   enum cv_err (*dispute)(void *data, const char *text, struct cv_why *why);
   /* Stores identity and keys of a new database, and opens its vault. */
   enum cv_err (*make)(void *data, struct cv_why *why);
-  /* Draws the id of a term at the database. CV_ERR_DAMAGED: it is not the server that it was. */
+  /* Draws the id of a term at the database. CV_ERR_DAMAGED: it is not the server that it was, unless `recovers`. */
   enum cv_err (*draw)(void *data, uint8_t ret_id[CV_TERM_ID_BYTES], struct cv_why *why);
   /* A fenced commit without rows; when it returns, everything before it is durable, too. */
   enum cv_err (*touch)(void *data, struct cv_why *why);
@@ -49,11 +50,16 @@ struct cv_term {
   struct cv_digest prior; /* hash of the commit before */
   bool is_new;            /* it has no identity yet */
   char disputed[200];     /* "": nobody disputes its history */
+  struct cv_term_commit *taken; /* by recoveries: anchors whose totals have been charged */
+  size_t takens, takens_cap;
   struct cv_vault *vault;
   /* This broker's anchor. */
   struct cv_anchor *anchor;
   struct cv_anchor_mark anchored;
   bool has_anchor;
+  /* An operator's recovery: the term is taken whatever anchors and disputes say, and the anchor stays as it is until
+   * the recovery is stored. */
+  bool recovers;
 };
 
 /* Frees lineage, vault and anchor. */
@@ -65,6 +71,15 @@ void cv_term_fini(struct cv_term *term);
  * it has built one.
  */
 CV_MUST_USE enum cv_err cv_term_stand_by(struct cv_term *term, bool *ret_is_ours, struct cv_why *why);
+/*
+ * What anchors, this broker's among them, say of the database together. Those that hold, or that a recovery has taken
+ * in, say nothing. Of the others, which are listed in `taken`, the largest figures count; the database is the beginning
+ * of their history (`is_same`) only if it has no commit after the term of each. Of every other term the whole promise
+ * is added: it may be another history. `is_moved`: the server is another one, or was restored or promoted. Then one
+ * anchor has to be ahead, or of the very last commit; CV_ERR_DAMAGED, unless `lost`.
+ */
+CV_MUST_USE enum cv_err cv_term_weigh(const struct cv_term *term, const struct cv_anchor_mark *anchor, size_t n,
+                                      bool is_moved, bool lost, struct cv_store_marks *ret, struct cv_why *why);
 /* The lock is ours: begins the term. CV_OK: it is durable, and this broker is active. */
 CV_MUST_USE enum cv_err cv_term_take(struct cv_term *term, struct cv_why *why);
 

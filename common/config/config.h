@@ -38,6 +38,7 @@ struct cv_config_rule {
   const char *fallback;       /* default, as written in a file; NULL: none */
   bool required;              /* without a default: missing is an error (otherwise the field is unchanged) */
   bool is_option;             /* for the command line only; not allowed in a file */
+  bool repeats;               /* of a TEXT: the option may be repeated; the values are lines of the text */
   const char *help;           /* one line for --help, or for the reference of campaign files */
   const char *example;        /* a value as a file has it, for that reference; NULL: the default */
 };

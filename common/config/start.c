@@ -21,10 +21,14 @@ struct options {
   struct option option[FIXED + OPTIONS_MAX + 1];
 };
 
+enum { LINES_BYTES = 16384 };
+
 struct request {
   const char *file;
   bool check;
   const char *value[OPTIONS_MAX]; /* unparsed, per rule */
+  char lines[LINES_BYTES];       /* of options that were repeated */
+  size_t used;
 };
 
 static void options_init(struct options *options, const struct cv_config_table *table) {
@@ -141,6 +145,22 @@ static const char *offender(char **argv) {
   return letter;
 }
 
+/* The last value of an option counts, or all of them. False: they are too long. */
+static bool take_value(struct request *request, const struct cv_config_rule *rule, const char **value,
+                       const char *given) {
+  if (!rule->repeats || *value == NULL) {
+    *value = given == NULL ? "true" : given;
+    return true;
+  }
+  /* The text so far is in the same room, or in that of the arguments. */
+  char *to = request->lines + request->used;
+  size_t room = sizeof(request->lines) - request->used;
+  int n = snprintf(to, room, "%s\n%s", *value, given);
+  *value = to;
+  request->used += (size_t)n + 1;
+  return (size_t)n < room;
+}
+
 /* Returns -1 to continue, otherwise the exit status; with 2, `why` has the message. */
 static int read_options(const struct cv_config_table *table, const struct options *options, int argc, char **argv,
                         struct request *ret, struct cv_why *why) {
@@ -170,7 +190,10 @@ static int read_options(const struct cv_config_table *table, const struct option
         (void)fail_option(options, offender(argv), why);
         return 2;
       default:
-        ret->value[found - FIRST_RULE] = optarg == NULL ? "true" : optarg;
+        if (!take_value(ret, &table->rules[found - FIRST_RULE], &ret->value[found - FIRST_RULE], optarg)) {
+          (void)cv_fail(why, CV_ERR_INVALID, "option %s is too long", cv_text_quote(argv[optind - 1]).text);
+          return 2;
+        }
         break;
     }
   }

@@ -37,7 +37,7 @@ static enum cv_err find_program(const char *config, const char **ret, struct cv_
   CV_TRY(cv_yaml_open(config, &yaml, why));
   enum cv_err err = cv_launcher_role(&yaml, config, &role, why);
   cv_yaml_close(&yaml);
-  *ret = cv_launcher_program_of(role);
+  *ret = cv_launcher_program_of(role, config);
   return err;
 }
 

@@ -29,7 +29,8 @@ static bool on_path(const char *program, char to[PATH_MAX]) {
   return found;
 }
 
-/* In a build folder the program of a part is ../../PART/crowdveil-PART, relative to the folder of this program. */
+/* In a build folder the program of a part is ../../PART/crowdveil-PART or ../../PART/crowdveil-PART-KIND, relative to
+ * the folder of this program. */
 bool cv_program_find(const char *program, char self[PATH_MAX], char to[PATH_MAX]) {
   char below[64], folder[PATH_MAX];
   ssize_t n = readlink("/proc/self/exe", folder, sizeof(folder) - 1);
@@ -39,7 +40,8 @@ bool cv_program_find(const char *program, char self[PATH_MAX], char to[PATH_MAX]
   folder[n] = '\0';
   memcpy(self, folder, (size_t)n + 1);
   const char *own = dirname(folder), *part = strchr(program, '-');
-  (void)snprintf(below, sizeof(below), "/../../%s", part == NULL ? program : part + 1);
+  part = part == NULL ? program : part + 1;
+  (void)snprintf(below, sizeof(below), "/../../%.*s", (int)strcspn(part, "-"), part);
   return try_program(own, "", program, to) || try_program(own, below, program, to) || on_path(program, to);
 }
 

@@ -25,8 +25,11 @@ static const struct {
     [BROKER] = {CV_ROLE_BROKER, "--recover-broker"},
 };
 
+enum { ANCHORS = 16 };
+
 struct settings {
   char *other[OTHERS]; /* configuration files, or files with output */
+  char *anchor;        /* paths, each in a line of its own */
   bool lost, json;
 };
 
@@ -43,6 +46,12 @@ static const struct cv_config_rule rules[] = {
      .type = CV_CONFIG_PATH,
      .offset = offsetof(struct settings, other[BROKER]),
      .help = "of a co-broker: configuration file of its stopped broker here, or the output of its --examine"},
+    {.key = "anchor",
+     .type = CV_CONFIG_TEXT,
+     .offset = offsetof(struct settings, anchor),
+     .repeats = true,
+     .help = "of a broker whose state is on a server (store): file with the anchor of another broker of that store; may "
+             "be repeated"},
     {.key = "lost",
      .type = CV_CONFIG_BOOL,
      .offset = offsetof(struct settings, lost),
@@ -94,7 +103,7 @@ static enum cv_err ask(enum cv_role role, const char *config, char *to, size_t s
     return cv_fail(why, CV_ERR_IO, "cannot make a temporary file: %s", strerror(errno));
   }
   int status = 1;
-  enum cv_err err = cv_program_run(cv_launcher_program_of(role), args, keep_line, file, &status, why);
+  enum cv_err err = cv_program_run(cv_launcher_program_of(role, config), args, keep_line, file, &status, why);
   if (fclose(file) != 0 && err == CV_OK) {
     err = cv_fail(why, CV_ERR_IO, "%s: %s", to, strerror(errno));
   }
@@ -112,8 +121,14 @@ struct answers {
 };
 
 static int run_program(const struct settings *settings, const char *word, const struct answers *answers) {
-  const char *args[3 + 2 * OTHERS] = {"--recover"};
+  const char *args[3 + 2 * OTHERS + 2 * ANCHORS] = {"--recover"};
   size_t n = 1;
+  char *save = NULL;
+  for (char *at = settings->anchor == NULL ? NULL : strtok_r(settings->anchor, "\n", &save);
+       at != NULL && n < 1 + 2 * ANCHORS; at = strtok_r(NULL, "\n", &save)) {
+    args[n++] = "--recover-anchor";
+    args[n++] = at;
+  }
   if (settings->lost) {
     args[n++] = "--lost";
   }

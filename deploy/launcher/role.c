@@ -20,8 +20,18 @@ enum cv_err cv_launcher_role(struct cv_yaml *yaml, const char *path, enum cv_rol
   return CV_OK;
 }
 
-const char *cv_launcher_program_of(enum cv_role role) {
-  return role == CV_ROLE_BROKER       ? "crowdveil-broker"
+static bool is_shared(const char *config) {
+  struct cv_yaml yaml;
+  if (cv_yaml_open(config, &yaml, NULL) != CV_OK) {
+    return false;
+  }
+  bool shared = has(&yaml, "store");
+  cv_yaml_close(&yaml);
+  return shared;
+}
+
+const char *cv_launcher_program_of(enum cv_role role, const char *config) {
+  return role == CV_ROLE_BROKER       ? is_shared(config) ? "crowdveil-broker-postgresql" : "crowdveil-broker"
          : role == CV_ROLE_COBROKER   ? "crowdveil-cobroker"
          : role == CV_ROLE_THIRDPARTY ? "crowdveil-thirdparty"
                                       : "crowdveil-worker";

@@ -11,7 +11,8 @@
  * CV_ERR_INVALID, with `path` in `why`, if it is no party's.
  */
 CV_MUST_USE enum cv_err cv_launcher_role(struct cv_yaml *yaml, const char *path, enum cv_role *ret, struct cv_why *why);
-/* "crowdveil-broker" and so on. */
-const char *cv_launcher_program_of(enum cv_role role);
+/* "crowdveil-broker" and so on; of a broker whose configuration says `store`, which need not be readable, the program
+ * with a client of such databases. */
+const char *cv_launcher_program_of(enum cv_role role, const char *config);
 
 #endif

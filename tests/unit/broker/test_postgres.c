@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #define WORLD_POSTGRES
+#include "broker/both/recovery.h"
+#include "broker/store/term.h"
 #include "tests/unit/broker/stored.h"
 
 /* A broker without a core: it commits nothing but numbers. */
@@ -395,6 +397,185 @@ static void test_rows_of_the_history_that_were_changed_are_noticed(void **state)
   }
 }
 
+/* ---- recovery ---- */
+
+/* An operator's recovery of a core without campaigns: a row with what was taken in, and the anchor. */
+static enum cv_err recover(struct fixture *fixture, const char *anchor, const char *other, bool lost,
+                           struct cv_store_marks *marks, struct cv_why *why) {
+  const char *const further[] = {folder_file(&fixture->folder, other == NULL ? anchor : other)};
+  const struct cv_remote_work work = {
+      .task = CV_REMOTE_RECOVER, .lost = lost, .anchor = further, .anchors = other == NULL ? 0 : 1};
+  struct cv_remote *remote = open_one(fixture, anchor, "b");
+  struct cv_broker_store *store = NULL;
+  enum cv_err err = cv_postgres.work(remote, &work, marks, why);
+  if (err == CV_OK && marks->takens > 0) {
+    struct cv_recovery recovery = {.anchored = marks->anchor.commit, .takens = marks->takens};
+    struct cv_broker_batch batch = {.commit = marks->anchor.commit + 1000, .totals = marks->anchor.totals};
+    memcpy(recovery.taken, marks->taken, sizeof(recovery.taken));
+    assert_int_equal(cv_postgres.store(remote, &store, why), CV_OK);
+    size_t at = batch.bytes.len;
+    cv_recovery_put(&recovery, &batch.bytes);
+    struct cv_op op = {.kind = CV_OP_RECOVERY, .number = server_number("SELECT count(*) FROM recovery") + 1,
+                       .at = at, .n = batch.bytes.len - at};
+    batch.op = &op;
+    batch.ops = 1;
+    cv_broker_store_leap(store, batch.commit);
+    err = cv_broker_store_commit(store, &batch, why);
+    cv_buf_fini(&batch.bytes);
+  }
+  cv_broker_store_close(store);
+  cv_postgres.close(remote);
+  server_await_no_holder();
+  return err;
+}
+
+/* Two brokers at commits 5 and 4 of the first term; then the database is put back to commit 2. */
+static void restored(struct fixture *fixture) {
+  start(fixture, &fixture->a, "anchor-a");
+  start(fixture, &fixture->b, "anchor-b");
+  step(&fixture->a, true, NULL);
+  for (int i = 0; i < 5; i++) {
+    commit(&fixture->a);
+    if (i == 1) {
+      save();
+    }
+  }
+  step(&fixture->b, false, NULL);
+  stop_one(&fixture->a);
+  stop_one(&fixture->b);
+  server_await_no_holder();
+  restore();
+  start(fixture, &fixture->b, "anchor-b");
+  step(&fixture->b, false, "the database is older than the anchor");
+  stop_one(&fixture->b);
+}
+
+static void test_a_recovery_takes_in_all_anchors(void **state) {
+  struct fixture *fixture = *state;
+  struct cv_store_marks marks;
+  struct cv_why why;
+  restored(fixture);
+  assert_int_equal(recover(fixture, "anchor-b", "anchor-a", false, &marks, &why), CV_OK);
+  assert_true(marks.is_anchored && marks.is_same);
+  assert_int_equal(marks.takens, 1); /* of one term */
+  assert_int_equal(marks.taken[0].commit, 5);
+  assert_int_equal(marks.anchor.commit, 5);
+  assert_int_equal(marks.anchor.totals.tokens, 5); /* the larger ones */
+  assert_int_equal(server_number("SELECT count(*) FROM meta WHERE disputed IS NOT NULL"), 0);
+  assert_int_equal(server_number("SELECT term FROM meta"), 2);
+  /* The broker whose anchor was taken in goes on, and the next time its anchor is of this history. */
+  start(fixture, &fixture->a, "anchor-a");
+  step(&fixture->a, true, NULL);
+  assert_int_equal(fixture->a.commit, 1005);
+  commit(&fixture->a);
+  stop_one(&fixture->a);
+  server_await_no_holder();
+  start(fixture, &fixture->b, "anchor-b");
+  step(&fixture->b, true, NULL);
+  assert_int_equal(recover(fixture, "anchor-b", NULL, false, &marks, &why), CV_ERR_STATE);
+  assert_non_null(strstr(why.text, "a broker is active; expected it to be stopped first"));
+}
+
+static void test_a_recovery_without_the_larger_anchor_does_not_accept_it(void **state) {
+  struct fixture *fixture = *state;
+  struct cv_store_marks marks;
+  struct cv_why why;
+  restored(fixture);
+  assert_int_equal(recover(fixture, "anchor-b", NULL, false, &marks, &why), CV_OK);
+  assert_int_equal(marks.taken[0].commit, 4);
+  start(fixture, &fixture->a, "anchor-a");
+  step(&fixture->a, false, "the database is older than the anchor");
+  stop_one(&fixture->a);
+  /* Nor is the dispute settled by others' anchors. */
+  assert_int_equal(recover(fixture, "anchor-b", NULL, false, &marks, &why), CV_ERR_DAMAGED);
+  assert_non_null(strstr(why.text, "expected the anchor of that broker, too"));
+  /* What it counted may have happened beside what the first recovery charged: all that was promised counts. */
+  assert_int_equal(recover(fixture, "anchor-b", "anchor-a", true, &marks, &why), CV_OK);
+  assert_false(marks.is_same);
+  start(fixture, &fixture->a, "anchor-a");
+  step(&fixture->a, true, NULL);
+}
+
+/* Before the recovery is stored nothing has changed that the next one needs. */
+static void test_a_recovery_that_stops_half_way_can_be_repeated(void **state) {
+  struct fixture *fixture = *state;
+  struct cv_store_marks marks;
+  struct cv_why why;
+  restored(fixture);
+  for (int i = 0; i < 2; i++) {
+    const struct cv_remote_work work = {.task = CV_REMOTE_RECOVER};
+    struct cv_remote *remote = open_one(fixture, "anchor-b", "b");
+    assert_int_equal(cv_postgres.work(remote, &work, &marks, &why), CV_OK);
+    assert_true(marks.is_same);
+    assert_int_equal(marks.takens, 1);
+    cv_postgres.close(remote);
+    server_await_no_holder();
+  }
+  assert_int_equal(server_number("SELECT count(*) FROM meta WHERE disputed IS NOT NULL"), 1);
+  start(fixture, &fixture->b, "anchor-b");
+  step(&fixture->b, false, "the database is older than the anchor");
+  stop_one(&fixture->b);
+  assert_int_equal(recover(fixture, "anchor-b", "anchor-a", false, &marks, &why), CV_OK);
+  assert_true(marks.is_same);
+}
+
+static const char *nowhere(void *data) {
+  return "a server";
+}
+
+static const struct cv_term_ops no_ops = {.where = nowhere};
+
+/* A database at commit 5 of its only term, and an anchor of a commit of it. */
+static void weighed_make(struct cv_term *term, struct cv_anchor_mark *anchor, uint64_t commit) {
+  struct cv_lineage_term item = {.number = 1, .id = {1}};
+  *term = (struct cv_term){.ops = &no_ops, .mark = {.commit = 5, .term = 1, .term_id = {1}}};
+  assert_int_equal(cv_lineage_add(&term->lineage, &item), CV_OK);
+  *anchor = term->mark;
+  anchor->commit = commit;
+}
+
+static void test_of_another_server_only_the_last_anchor_says_that_nothing_is_missing(void **state) {
+  for (uint64_t commit = 4; commit <= 6; commit++) {
+    struct cv_term term;
+    struct cv_anchor_mark anchor;
+    struct cv_store_marks marks;
+    struct cv_why why;
+    weighed_make(&term, &anchor, commit);
+    assert_int_equal(cv_term_weigh(&term, &anchor, 1, false, false, &marks, &why), CV_OK);
+    enum cv_err err = cv_term_weigh(&term, &anchor, 1, true, false, &marks, &why);
+    assert_int_equal(err, commit == 4 ? CV_ERR_DAMAGED : CV_OK);
+    assert_int_equal(cv_term_weigh(&term, &anchor, 1, true, true, &marks, &why), CV_OK);
+    assert_int_equal(marks.is_anchored, commit > 4); /* accepted: nothing bounds what is missing */
+    assert_int_equal(marks.takens, commit > 5);
+    cv_lineage_fini(&term.lineage);
+  }
+}
+
+static void test_promises_of_other_histories_are_added(void **state) {
+  struct cv_term term;
+  struct cv_anchor_mark anchor[4];
+  struct cv_store_marks marks;
+  struct cv_why why;
+  weighed_make(&term, &anchor[0], 7);
+  for (size_t i = 1; i < CV_COUNT(anchor); i++) { /* two of one term, and one of another */
+    anchor[i] = anchor[0];
+    anchor[i].term = 8 + i / 3;
+    anchor[i].term_id[0] = (uint8_t)(8 + i / 3);
+    anchor[i].commit = 10 + i;
+  }
+  for (size_t i = 0; i < CV_COUNT(anchor); i++) {
+    anchor[i].totals.promised_micro = i + 1;
+  }
+  assert_int_equal(cv_term_weigh(&term, anchor, 1, false, false, &marks, &why), CV_OK);
+  assert_true(marks.is_same && marks.anchor.totals.promised_micro == 1);
+  assert_int_equal(cv_term_weigh(&term, anchor, CV_COUNT(anchor), false, true, &marks, &why), CV_OK);
+  assert_false(marks.is_same);
+  assert_int_equal(marks.anchor.totals.promised_micro, 1 + 3 + 4);
+  assert_int_equal(marks.takens, 3);
+  assert_int_equal(marks.anchor.commit, 13);
+  cv_lineage_fini(&term.lineage);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -412,6 +593,11 @@ int main(void) {
       TEST(test_another_key_is_refused),
       TEST(test_tables_that_do_not_fit_are_refused),
       TEST(test_rows_of_the_history_that_were_changed_are_noticed),
+      TEST(test_a_recovery_takes_in_all_anchors),
+      TEST(test_a_recovery_without_the_larger_anchor_does_not_accept_it),
+      TEST(test_a_recovery_that_stops_half_way_can_be_repeated),
+      TEST(test_of_another_server_only_the_last_anchor_says_that_nothing_is_missing),
+      TEST(test_promises_of_other_histories_are_added),
   };
   return STORED_RUN("postgres", tests);
 }

@@ -199,6 +199,22 @@ static void test_without_bounds_all_is_charged(void **state) {
   world_end(&stage.world);
 }
 
+static void test_a_recovery_names_the_anchors_that_it_took_in(void **state) {
+  struct cv_recovery recovery = {.commit = 2, .takens = 2, .taken = {{{7}, 11}, {{8}, 12}}}, back;
+  struct cv_buf row = {0};
+  size_t short_by = 8 + 2 * (CV_TERM_ID_BYTES + 8); /* without their list it is the row of a file */
+  cv_recovery_put(&recovery, &row);
+  for (size_t cut = 0; cut < short_by; cut++) {
+    struct cv_reader in = cv_reader_over(row.data, row.len - cut);
+    assert_int_equal(cv_recovery_read(&in, &back), cut == 0 ? CV_OK : CV_ERR_DAMAGED);
+    assert_true(cut > 0 || (back.takens == 2 && back.taken[1].term_id[0] == 8 && back.taken[1].commit == 12));
+  }
+  struct cv_reader in = cv_reader_over(row.data, row.len - short_by);
+  assert_int_equal(cv_recovery_read(&in, &back), CV_OK);
+  assert_int_equal(back.takens, 0);
+  cv_buf_fini(&row);
+}
+
 static void test_a_stored_recovery_comes_back_and_a_cut_one_does_not(void **state) {
   const struct cv_recovery recovery = {.wall_ms = 1,
                                        .commit = 2,
@@ -236,6 +252,7 @@ int main(void) {
       cmocka_unit_test(test_no_worker_is_charged_more_than_it_had_left),
       cmocka_unit_test(test_a_third_partys_claims_count_where_they_go_further),
       cmocka_unit_test(test_without_bounds_all_is_charged),
+      cmocka_unit_test(test_a_recovery_names_the_anchors_that_it_took_in),
       cmocka_unit_test(test_a_stored_recovery_comes_back_and_a_cut_one_does_not),
   };
   return cmocka_run_group_tests_name("recover", tests, NULL, NULL);
