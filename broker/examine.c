@@ -258,8 +258,10 @@ static bool examine_shared(const struct cv_broker_settings *settings, const stru
     return true;
   }
   if (err != CV_OK) {
-    cv_finding(CV_FINDING_WRONG, "check store and seal_key first; if they are right, restore a backup and run crowdveil "
-               "recover", "%s", why.text);
+    cv_finding(CV_FINDING_WRONG,
+               "check store and seal_key first; if they are right, restore a backup and run crowdveil "
+               "recover",
+               "%s", why.text);
     return false;
   }
   cv_finding(CV_FINDING_OK, "", "database %s: term %" PRIu64 " was the last, of %s", name.text, shared.view.term,

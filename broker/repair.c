@@ -44,7 +44,7 @@ const struct cv_recovery *cv_broker_bench_recovered(const void *data) {
 }
 
 enum cv_err cv_broker_bench_recover(void *data, const struct cv_recover_facts *facts, struct cv_repaired *ret,
-                           struct cv_why *why) {
+                                    struct cv_why *why) {
   struct cv_broker_bench *bench = data;
   /* Claims about ended campaigns need their rows, which a start does not read. */
   for (size_t i = 0; i < facts->claims; i++) {
@@ -58,7 +58,7 @@ enum cv_err cv_broker_bench_recover(void *data, const struct cv_recover_facts *f
 }
 
 enum cv_err cv_broker_bench_commit(void *data, const struct cv_repair *repair, const struct cv_recovery *recovery,
-                          struct cv_why *why) {
+                                   struct cv_why *why) {
   struct cv_broker_bench *bench = data;
   struct cv_broker_batch batch = {0};
   bool has_batch;

@@ -22,8 +22,7 @@ static enum cv_err open_shared(const struct cv_rotate_party *party, const struct
   if (shared == NULL) {
     return cv_fail(why, CV_ERR_NOMEM, "out of memory");
   }
-  enum cv_err err =
-      cv_shared_open(own->settings, ring, readonly ? CV_REMOTE_LOOK : CV_REMOTE_SEAL, shared, why);
+  enum cv_err err = cv_shared_open(own->settings, ring, readonly ? CV_REMOTE_LOOK : CV_REMOTE_SEAL, shared, why);
   if (err != CV_OK) {
     free(shared);
     return err;

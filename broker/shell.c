@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <uv.h>
 
 #include "broker/both/rotate.h"
 #include "broker/gauges.h"
@@ -29,6 +30,8 @@ enum {
   FETCH_REST = 4,                  /* pause after reading a campaign, as a multiple of the time that took */
 };
 
+#define REST_NS (UINT64_C(30) * 1000000000) /* after a term that a peer has ended */
+
 struct shell {
   const struct cv_broker_settings *settings;
   struct cv_daemon *daemon;
@@ -44,6 +47,7 @@ struct shell {
   bool serves;               /* core and store are open; the loop's */
   bool stores;               /* the batch being stored is a commit */
   bool renewed;              /* the certificate, before that */
+  bool overtaken;            /* a peer has shown that there is a later term */
   struct cv_key_name master; /* wraps the stored keys */
   struct cv_ring next;       /* is to take over from it; empty: none */
   /* Its line in the audit log is in the batch that is being stored; is on disk. */
@@ -76,11 +80,12 @@ static void leave(void *party, void *conn) {
 
 static enum cv_err feed_crowd(void *party, void *conn, const void *frame, uint64_t now_ms, uint64_t wall_ms,
                               struct cv_why *why) {
-  const struct shell *shell = party;
+  struct shell *shell = party;
   enum cv_err err = cv_broker_on_crowd(shell->core, conn, frame, now_ms, wall_ms, why);
   if (cv_broker_is_overtaken(shell->core)) {
     const struct cv_why reason = {.text = "a worker has a ticket that only a later term can have made"};
     cv_daemon_fail(shell->daemon, "the term is over", &reason);
+    shell->overtaken = true;
   }
   return err;
 }
@@ -334,9 +339,14 @@ static void status(void *party, char *text, size_t size) {
     return;
   }
   cv_broker_figures(shell->core, &f);
-  (void)snprintf(text, size, "campaigns open: %u; connections of workers: %u, of requesters: %u; third-party %s%s",
-                 f.opening + f.running + f.stopping, f.conns[CV_ROLE_WORKER] + f.conns[CV_ROLE_GATEWAY],
-                 f.conns[CV_ROLE_REQUESTER], f.thirdparty ? "connected" : "not connected",
+  char role[480] = "";
+  if (is_shared(shell)) {
+    cv_standby_status(&shell->standby, role, sizeof(role));
+  }
+  (void)snprintf(text, size, "%s%scampaigns open: %u; connections of workers: %u, of requesters: %u; third-party %s%s",
+                 role, role[0] == '\0' ? "" : "; ", f.opening + f.running + f.stopping,
+                 f.conns[CV_ROLE_WORKER] + f.conns[CV_ROLE_GATEWAY], f.conns[CV_ROLE_REQUESTER],
+                 f.thirdparty ? "connected" : "not connected",
                  !has_cobroker(shell->settings) ? ""
                  : f.cobroker                   ? "; co-broker connected"
                                                 : "; co-broker not connected");
@@ -696,6 +706,23 @@ enum cv_err cv_broker_settings_store(const struct cv_broker_settings *settings, 
              : cv_fail(why, CV_ERR_INVALID, "store: %.400s", reason.text);
 }
 
+/* A database that was put back gives its term to whoever asks, and the next ticket would end that term, too: another
+ * broker has the time to take it, and a person to see why. The lock is free by now. */
+static void rest(void) {
+  uv_mutex_t mutex;
+  uv_cond_t never;
+  cv_log(CV_LOG_WARN,
+         "resting for %u s: another broker may have the term; if the database was restored, run crowdveil "
+         "recover",
+         (unsigned)(REST_NS / UINT64_C(1000000000)));
+  if (uv_mutex_init(&mutex) != 0 || uv_cond_init(&never) != 0) {
+    return;
+  }
+  uv_mutex_lock(&mutex);
+  (void)uv_cond_timedwait(&never, &mutex, REST_NS);
+  uv_mutex_unlock(&mutex);
+}
+
 int cv_broker_run(const struct cv_broker_settings *settings) {
   struct shell shell = {.settings = settings};
   struct cv_remote_needs needs = {.dials = 0};
@@ -740,5 +767,9 @@ int cv_broker_run(const struct cv_broker_settings *settings) {
   config.limits.connections = (unsigned)settings->connections;
   config.limits.handshakes = (unsigned)settings->handshakes;
   config.limits.hellos = (unsigned)settings->hellos;
-  return cv_daemon_run(&config);
+  int status = cv_daemon_run(&config);
+  if (shell.overtaken) {
+    rest();
+  }
+  return status;
 }

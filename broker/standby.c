@@ -161,6 +161,9 @@ void cv_standby_metrics(const struct cv_standby *standby, struct cv_buf *out) {
   cv_metric_gauge(out, "crowdveil_broker_term", "The number of the present term.", (double)view->term);
   cv_metric_gauge(out, "crowdveil_broker_since_seconds", "When this broker became active or began to stand by.",
                   (double)view->since_ms / 1000);
+  cv_metric_gauge(out, "crowdveil_broker_replica",
+                  "1 if a synchronous replica was there at this active broker's last commit.",
+                  strcmp(view->replica, "sync") == 0 || strcmp(view->replica, "quorum") == 0 ? 1 : 0);
   cv_metric_gauge(out, "crowdveil_broker_disputed", "1 if a broker's anchor contradicts the database.",
                   view->disputed[0] == '\0' ? 0 : 1);
   cv_metric_gauge(out, "crowdveil_broker_anchor_commits",

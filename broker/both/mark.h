@@ -31,7 +31,7 @@ struct cv_anchor_mark {
 };
 
 /* A commit of a term; an anchor is known by it. */
-struct cv_term_commit {
+struct cv_anchor_place {
   uint8_t term_id[CV_TERM_ID_BYTES];
   uint64_t commit;
 };
@@ -43,7 +43,7 @@ enum { CV_ANCHORS_MAX = 16 }; /* that one recovery takes in */
 struct cv_store_marks {
   bool is_anchored, is_same;
   struct cv_anchor_mark anchor, database;
-  struct cv_term_commit taken[CV_ANCHORS_MAX]; /* the anchors that are ahead of a shared database */
+  struct cv_anchor_place taken[CV_ANCHORS_MAX]; /* the anchors that are ahead of a shared database */
   size_t takens;
 };
 

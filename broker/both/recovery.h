@@ -19,8 +19,9 @@ struct cv_recovery {
   uint64_t spared_micro;                  /* taken off single accounts where the floor charged too much; sum */
   uint64_t named;                         /* workers that were charged individually */
   struct cv_totals added;                 /* to the totals that follow from the other rows */
-  /* Of a shared database: anchors whose totals are in the charges; those of the same term with a smaller commit, too. */
-  struct cv_term_commit taken[CV_ANCHORS_MAX];
+  /* Of a shared database: anchors whose totals are in the charges, and so those of the same term with a smaller
+   * commit. */
+  struct cv_anchor_place taken[CV_ANCHORS_MAX];
   size_t takens;
 };
 

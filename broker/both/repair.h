@@ -40,9 +40,9 @@ struct cv_repair_party {
 
 struct cv_repair {
   struct cv_store_files files; /* `repair` need not be set */
-  bool is_shared; /* the database is on a server: its name is only for messages, and nothing is put aside */
-  const struct cv_ring *ring;  /* master keys */
-  const void *config;          /* of the party's core: limits and digest */
+  bool is_shared;             /* the database is on a server: its name is only for messages, and nothing is put aside */
+  const struct cv_ring *ring; /* master keys */
+  const void *config;         /* of the party's core: limits and digest */
   const struct cv_recover_claim *claim;
   size_t claims;
   /* Continue without a database, an anchor or a key that fits: an unreadable database is put aside, and what is unknown

@@ -625,7 +625,8 @@ static enum cv_err prepare(struct cv_remote *remote, const struct cv_remote_work
   CV_TRY(read_anchors(remote, work, anchor, &anchors, why));
   if (remote->term.is_new && !(work->task == CV_REMOTE_RECOVER && work->lost)) {
     return cv_fail(why, CV_ERR_NOT_FOUND, "%s: no broker has begun a term yet; expected a database in use%s",
-                   cv_pg_where(remote->pg), work->task == CV_REMOTE_RECOVER ? ", or its loss accepted with --lost" : "");
+                   cv_pg_where(remote->pg),
+                   work->task == CV_REMOTE_RECOVER ? ", or its loss accepted with --lost" : "");
   }
   if (work->task == CV_REMOTE_RECOVER) {
     CV_TRY(read_origin(remote, unused, why));
@@ -650,8 +651,8 @@ static enum cv_err work(struct cv_remote *remote, const struct cv_remote_work *w
   enum cv_err err = connect_to(remote, why);
   err = err == CV_OK ? try_lock(remote, &is_ours, why) : err;
   if (err == CV_OK && !is_ours) {
-    err = cv_fail(why, CV_ERR_STATE, "%s: a broker is active; expected it to be stopped first",
-                  cv_pg_where(remote->pg));
+    err =
+        cv_fail(why, CV_ERR_STATE, "%s: a broker is active; expected it to be stopped first", cv_pg_where(remote->pg));
   }
   err = err == CV_OK ? prepare(remote, work, ret, why) : err;
   look(remote);

@@ -494,15 +494,15 @@ static enum cv_err keep_taken(void *taker, const struct cv_backend_row *row, str
   struct cv_recovery recovery;
   enum cv_err err = cv_recovery_read(&image, &recovery);
   for (size_t i = 0; err == CV_OK && i < recovery.takens; i++) {
-    struct cv_term_commit *to = CV_ARRAY_PUSH(term->taken, term->takens, term->takens_cap);
+    struct cv_anchor_place *to = CV_ARRAY_PUSH(term->taken, term->takens, term->takens_cap);
     err = to == NULL ? CV_ERR_NOMEM : CV_OK;
     if (to != NULL) {
       *to = recovery.taken[i];
     }
   }
   return err == CV_OK ? err
-                      : cv_fail(why, err, "%s: a row in crowdveil.recovery: %s", cv_pg_where(
-                                ((struct cv_remote *)taker)->pg), cv_err_text(err));
+                      : cv_fail(why, err, "%s: a row in crowdveil.recovery: %s",
+                                cv_pg_where(((struct cv_remote *)taker)->pg), cv_err_text(err));
 }
 
 enum cv_err cv_postgres_taken_load(struct cv_remote *remote, struct cv_why *why) {

@@ -70,8 +70,8 @@ struct cv_remote_ops {
   /* One attempt to get the term. *ret_taken: this broker is active from now on. After an error it may be called again,
    * not before *ret_rest_ms. */
   enum cv_err (*step)(struct cv_remote *remote, bool *ret_taken, unsigned *ret_rest_ms, struct cv_why *why);
-  /* In place of `step`: gets the lock for an operator, and says what the anchors mean. CV_ERR_STATE: a broker is active.
-   * Then `store`; `leave` or `close` ends the work. */
+  /* In place of `step`: gets the lock for an operator, and says what the anchors mean. CV_ERR_STATE: a broker is
+   * active. Then `store`; `leave` or `close` ends the work. */
   enum cv_err (*work)(struct cv_remote *remote, const struct cv_remote_work *work, struct cv_store_marks *ret,
                       struct cv_why *why);
   /* The store of the active broker, or of an operator's work; to be closed before the remote is. */

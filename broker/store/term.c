@@ -103,7 +103,7 @@ static bool is_beginning(const struct cv_term *term, const struct cv_anchor_mark
 /* Adds the anchor to those that were taken in. False: there are too many. */
 static bool take_in(struct cv_store_marks *marks, const struct cv_anchor_mark *anchor, size_t *ret_at) {
   for (size_t i = 0; i < marks->takens; i++) {
-    struct cv_term_commit *taken = &marks->taken[i];
+    struct cv_anchor_place *taken = &marks->taken[i];
     if (memcmp(taken->term_id, anchor->term_id, sizeof(taken->term_id)) == 0) {
       taken->commit = anchor->commit > taken->commit ? anchor->commit : taken->commit;
       *ret_at = i;
@@ -114,7 +114,7 @@ static bool take_in(struct cv_store_marks *marks, const struct cv_anchor_mark *a
     return false;
   }
   *ret_at = marks->takens;
-  marks->taken[marks->takens] = (struct cv_term_commit){.commit = anchor->commit};
+  marks->taken[marks->takens] = (struct cv_anchor_place){.commit = anchor->commit};
   memcpy(marks->taken[marks->takens++].term_id, anchor->term_id, sizeof(anchor->term_id));
   return true;
 }
@@ -150,7 +150,8 @@ enum cv_err cv_term_weigh(const struct cv_term *term, const struct cv_anchor_mar
   if (marks.takens == 0 && is_moved && !is_last) {
     if (!lost) {
       return cv_fail(why, CV_ERR_DAMAGED,
-                     "%s: another server, or a promoted or restored one, at commit %" PRIu64 ", of which no anchor is; "
+                     "%s: another server, or a promoted or restored one, at commit %" PRIu64
+                     ", of which no anchor is; "
                      "expected that of the broker that was active last (--anchor), or its loss accepted with --lost",
                      term->ops->where(term->data), term->mark.commit);
     }

@@ -27,7 +27,7 @@ struct request {
   const char *file;
   bool check;
   const char *value[OPTIONS_MAX]; /* unparsed, per rule */
-  char lines[LINES_BYTES];       /* of options that were repeated */
+  char lines[LINES_BYTES];        /* of options that were repeated */
   size_t used;
 };
 

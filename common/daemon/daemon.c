@@ -356,7 +356,7 @@ static void tell_manager(struct cv_daemon *daemon, uint64_t now_ms) {
     cv_notify_status("the storage stands still");
   }
   if (now_ms - daemon->told_ms >= STATUS_MS && !daemon->draining && !cv_watchdog_stands(&daemon->watchdog)) {
-    char text[200];
+    char text[600];
     daemon->told_ms = now_ms;
     daemon->ops->status(daemon->party, text, sizeof(text));
     cv_notify_status(text);

@@ -24,6 +24,7 @@ int cv_launcher_ledger(int argc, char **argv);
 int cv_launcher_backup(int argc, char **argv);
 int cv_launcher_recover(int argc, char **argv);
 int cv_launcher_seal(int argc, char **argv);
+int cv_launcher_store(int argc, char **argv);
 int cv_launcher_doctor(int argc, char **argv);
 int cv_launcher_audit(int argc, char **argv);
 int cv_launcher_compare(int argc, char **argv);

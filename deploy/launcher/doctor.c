@@ -149,7 +149,8 @@ static enum cv_err examine_program(struct party *party, struct cv_findings *find
   CV_TRY(cv_program_run(cv_launcher_program_of(party->role, party->config), check, drop_line, NULL, &status, why));
   if (status != 0) {
     cv_findings_add(findings, CV_FINDING_WRONG, "correct it: the line above says where",
-                    "configuration %s: refused by %s", party->config, cv_launcher_program_of(party->role, party->config));
+                    "configuration %s: refused by %s", party->config,
+                    cv_launcher_program_of(party->role, party->config));
     return CV_OK;
   }
   cv_findings_add(findings, CV_FINDING_OK, "", "configuration %s", party->config);
@@ -157,7 +158,8 @@ static enum cv_err examine_program(struct party *party, struct cv_findings *find
   if (party->role == CV_ROLE_GATEWAY) {
     return CV_OK;
   }
-  CV_TRY(cv_program_run(cv_launcher_program_of(party->role, party->config), examine, cv_findings_line, findings, &status, why));
+  CV_TRY(cv_program_run(cv_launcher_program_of(party->role, party->config), examine, cv_findings_line, findings,
+                        &status, why));
   /* The campaigns belong to this party from here on; the next program starts with an empty list. */
   party->campaign = findings->campaign;
   party->campaigns = findings->campaigns;

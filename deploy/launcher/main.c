@@ -24,6 +24,7 @@ static const struct cv_command commands[] = {
     {"recover", cv_launcher_recover, "recover a broker whose database is outdated or lost"},
     {"audit", cv_launcher_audit, "check that no line of an audit log was changed or removed"},
     {"seal", cv_launcher_seal, "replace the key that protects a broker's stored keys, or say which it is"},
+    {"store", cv_launcher_store, "make or change the tables of a broker's database on a server"},
     {"tether", cv_launcher_tether, NULL},
 };
 

@@ -50,8 +50,9 @@ static const struct cv_config_rule rules[] = {
      .type = CV_CONFIG_TEXT,
      .offset = offsetof(struct settings, anchor),
      .repeats = true,
-     .help = "of a broker whose state is on a server (store): file with the anchor of another broker of that store; may "
-             "be repeated"},
+     .help =
+         "of a broker whose state is on a server (store): file with the anchor of another broker of that store; may "
+         "be repeated"},
     {.key = "lost",
      .type = CV_CONFIG_BOOL,
      .offset = offsetof(struct settings, lost),

@@ -42,7 +42,8 @@ int cv_state_command(const struct cv_config_table *table, const char *word, cons
     args[i + 2] = options[i];
   }
   (void)snprintf(findings.party, sizeof(findings.party), "%s", cv_role_text(role));
-  if (cv_program_run(cv_launcher_program_of(role, args[1]), args, cv_findings_line, &findings, &status, &why) != CV_OK) {
+  if (cv_program_run(cv_launcher_program_of(role, args[1]), args, cv_findings_line, &findings, &status, &why) !=
+      CV_OK) {
     return cv_command_fail(table, 1, "%s", why.text);
   }
   if (status == 0) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The database that brokers share is put back to an earlier time, or lost: that is refused, and recovered from safely."""
+"""The database that brokers share is put back to an earlier time, or lost: it is refused, and recovered safely."""
 import subprocess
 
 import pytest
@@ -146,8 +146,8 @@ def test_a_restored_server_is_refused_and_recovered(stage):
     assert stage.server.sql("SELECT count(*) FROM crowdveil.recovery", "crowdveil") == "1"
     stage.anchor(1).write_text(before)  # as if the second command had run on another machine
     stage.brokers.start(1)  # its anchor is taken in, and rewritten
-    stage.brokers.start(0)
     assert stage.brokers.active() == 1
+    stage.brokers.start(0)
     assert stage.anchor(1).read_text() != before
     statement = stage.statement(stage.campaign)
     assert end_name(statement.end) == "recovered"
@@ -161,6 +161,33 @@ def test_a_restored_server_is_refused_and_recovered(stage):
     assert sorted(worker for worker, _, _ in accepted) == [5, 5, 101, 101, 900, 900]
     stage.stop()
     assert "disputed" not in stage.run(0, "--examine").stdout
+
+
+def test_a_ticket_of_a_later_term_gives_another_broker_time(stage):
+    """A broker whose own anchor is as old as the backup begins a term; the first ticket of the lost time ends it."""
+    stage.give(range(1, 41))
+    active = stage.active()
+    stage.commits_seen()
+    backup = base_backup(stage)
+    older = stage.anchor(1 - active).read_text()
+    stage.submit("lost")
+    files = stage.deployment.pki.issue("gateway/1-2000")
+    with Session(stage.brokers.addresses[active], files.ca, files.cert, files.key, timeout=20) as session:
+        session.arrive([900, 901], credit=8)
+        tickets = {frame.campaign: frame.ticket for frame in (session.until("assign") for _ in range(4))}
+    stage.stop()
+    put_back(stage, backup)
+    stage.anchor(1 - active).write_text(older)
+    daemon = stage.brokers.start(1 - active)
+    assert stage.brokers.active() == 1 - active
+    with Session(stage.brokers.addresses[1 - active], files.ca, files.cert, files.key, timeout=20) as session:
+        session.token(tickets[2], [GRID])
+        daemon.wait_for("error: the term is over: a worker has a ticket that only a later term can have made")
+    daemon.wait_for("warning: resting for 30 s: another broker may have the term")
+    assert stage.server.sql("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == "0"
+    assert daemon.process.poll() is None
+    daemon.process.terminate()
+    assert daemon.process.wait(10) != 0
 
 
 def test_recovery_needs_a_store_without_an_active_broker(stage):
@@ -191,6 +218,21 @@ def test_a_lost_server_is_recovered_from_the_anchors(stage):
     _, accepted = stage.give([5], tokens_per_worker=4)
     assert len(accepted) == 3  # of its 2.5 one is charged
     stage.stop()
+
+
+def test_a_base_backup_is_named_in_place_of_a_copy(stage):
+    done = crowdveil("backup", stage.config(stage.active()), stage.deployment.folder / "copy")
+    assert done.returncode == 1 and "expected a base backup of the server" in done.stderr, done.stderr
+    assert len(done.stderr.strip().split("\n")) == 1
+
+
+def test_the_command_makes_the_tables(stage):
+    words = ["store", "migrate", stage.config(0), "--owner", stage.server.uri(postgres.OWNER)]
+    done = crowdveil(*words)
+    assert done.returncode == 1 and "a broker is active" in done.stderr, done.stderr
+    stage.stop()
+    done = crowdveil(*words)
+    assert done.returncode == 0 and "tables of version 1 for role crowdveil; before: 1" in done.stdout, done.stderr
 
 
 def test_an_anchor_that_is_none(stage, tmp_path):

@@ -415,8 +415,10 @@ static enum cv_err recover(struct fixture *fixture, const char *anchor, const ch
     assert_int_equal(cv_postgres.store(remote, &store, why), CV_OK);
     size_t at = batch.bytes.len;
     cv_recovery_put(&recovery, &batch.bytes);
-    struct cv_op op = {.kind = CV_OP_RECOVERY, .number = server_number("SELECT count(*) FROM recovery") + 1,
-                       .at = at, .n = batch.bytes.len - at};
+    struct cv_op op = {.kind = CV_OP_RECOVERY,
+                       .number = server_number("SELECT count(*) FROM recovery") + 1,
+                       .at = at,
+                       .n = batch.bytes.len - at};
     batch.op = &op;
     batch.ops = 1;
     cv_broker_store_leap(store, batch.commit);

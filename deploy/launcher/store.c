@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* crowdveil store: makes or changes the tables of a broker's database on a server. */
+#include <stdio.h>
+#include <string.h>
+
+#include "deploy/launcher/command.h"
+#include "deploy/launcher/program.h"
+#include "deploy/launcher/role.h"
+
+struct settings {
+  char *owner;
+};
+
+static const struct cv_config_rule rules[] = {
+    {.key = "owner",
+     .type = CV_CONFIG_TEXT,
+     .offset = offsetof(struct settings, owner),
+     .required = true,
+     .help = "URI of the database's owner, postgresql://OWNER@HOST:PORT/DATABASE?sslrootcert=FILE"},
+};
+
+static const struct cv_config_table table = {
+    .program = "crowdveil store",
+    .arguments = "migrate BROKER.YAML",
+    .about =
+        "makes the tables of a broker's database on a server (store), or changes those of an older version. No broker\n"
+        "of the store may be active. For a new store it makes the file seal_key, too, which every broker needs.",
+    .rules = rules,
+    .count = CV_COUNT(rules),
+};
+
+static void print_line(void *data, char *line) {
+  (void)printf("%s\n", line);
+}
+
+int cv_launcher_store(int argc, char **argv) {
+  struct settings settings = {0};
+  const char *words[2] = {0};
+  int status = cv_command_options(&table, argc, argv, 2, 2, words, &settings);
+  if (status < 0 && strcmp(words[0], "migrate") != 0) {
+    status = cv_command_fail(&table, 2, "unknown action \"%s\"; expected migrate", words[0]);
+  }
+  if (status < 0) {
+    const char *const args[] = {"--config", words[1], "--migrate", settings.owner, NULL};
+    struct cv_why why;
+    if (cv_program_run(cv_launcher_program_of(CV_ROLE_BROKER, words[1]), args, print_line, NULL, &status, &why) !=
+        CV_OK) {
+      status = cv_command_fail(&table, 1, "%s", why.text);
+    }
+  }
+  cv_config_fini(&table, &settings);
+  return status;
+}
