@@ -48,7 +48,7 @@ struct cv_recover_facts {
   bool is_anchored; /* `anchor` is set */
   bool is_same;     /* the anchor is of the database and of its history */
   struct cv_anchor_mark anchor;
-  uint64_t commit;                    /* of the database */
+  uint64_t commit;                     /* of the database */
   const struct cv_anchor_place *taken; /* anchors that `anchor` is made from, of a shared database */
   size_t takens;
   const struct cv_recover_claim *claim;

@@ -47,9 +47,9 @@ struct cv_term {
   /* The database, as it was read last or committed. */
   struct cv_lineage lineage;
   struct cv_anchor_mark mark;
-  struct cv_digest prior;       /* hash of the commit before */
-  bool is_new;                  /* it has no identity yet */
-  char disputed[200];           /* "": nobody disputes its history */
+  struct cv_digest prior;        /* hash of the commit before */
+  bool is_new;                   /* it has no identity yet */
+  char disputed[200];            /* "": nobody disputes its history */
   struct cv_anchor_place *taken; /* by recoveries: anchors whose totals have been charged */
   size_t takens, takens_cap;
   struct cv_vault *vault;
