@@ -5,6 +5,7 @@
 #include <libgen.h>
 #include <limits.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -718,6 +719,9 @@ static void rest(void) {
   if (uv_mutex_init(&mutex) != 0 || uv_cond_init(&never) != 0) {
     return;
   }
+  /* All is closed: the process may be ended at any time. */
+  (void)signal(SIGTERM, SIG_DFL);
+  (void)signal(SIGINT, SIG_DFL);
   uv_mutex_lock(&mutex);
   (void)uv_cond_timedwait(&never, &mutex, REST_NS);
   uv_mutex_unlock(&mutex);

@@ -170,18 +170,20 @@ def test_a_ticket_of_a_later_term_gives_another_broker_time(stage):
     stage.commits_seen()
     backup = base_backup(stage)
     older = stage.anchor(1 - active).read_text()
-    stage.submit("lost")
+    with stage.requester() as requester:
+        requester.cancel(stage.campaign)
+    assert stage.submit("lost") == 2
     files = stage.deployment.pki.issue("gateway/1-2000")
     with Session(stage.brokers.addresses[active], files.ca, files.cert, files.key, timeout=20) as session:
-        session.arrive([900, 901], credit=8)
-        tickets = {frame.campaign: frame.ticket for frame in (session.until("assign") for _ in range(4))}
+        session.arrive([900], credit=8)
+        ticket = session.until("assign").ticket
     stage.stop()
     put_back(stage, backup)
     stage.anchor(1 - active).write_text(older)
     daemon = stage.brokers.start(1 - active)
     assert stage.brokers.active() == 1 - active
     with Session(stage.brokers.addresses[1 - active], files.ca, files.cert, files.key, timeout=20) as session:
-        session.token(tickets[2], [GRID])
+        session.token(ticket, [GRID])
         daemon.wait_for("error: the term is over: a worker has a ticket that only a later term can have made")
     daemon.wait_for("warning: resting for 30 s: another broker may have the term")
     assert stage.server.sql("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == "0"
@@ -221,7 +223,7 @@ def test_a_lost_server_is_recovered_from_the_anchors(stage):
 
 
 def test_a_base_backup_is_named_in_place_of_a_copy(stage):
-    done = crowdveil("backup", stage.config(stage.active()), stage.deployment.folder / "copy")
+    done = crowdveil("backup", stage.config(stage.active()), "--to", stage.deployment.folder / "copy")
     assert done.returncode == 1 and "expected a base backup of the server" in done.stderr, done.stderr
     assert len(done.stderr.strip().split("\n")) == 1
 

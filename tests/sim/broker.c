@@ -109,6 +109,20 @@ static void check_range(struct world *world, const struct wire *wire, const stru
   }
 }
 
+/* 1: a broker whose term is over says nothing of a token that only a later term can have asked for. */
+static void check_late(const struct party *party, const struct cv_crowd_frame *frame) {
+  const struct self *self = party->self;
+  for (size_t i = 0; i < frame->acks && is_late(party); i++) {
+    struct cv_ticket ticket;
+    if (cv_ticket_open(frame->ack[i].ticket, world_tagger(party->world), &ticket) == CV_OK) {
+      const struct cv_broker_campaign *campaign = cv_broker_campaign_find(self->core, ticket.campaign);
+      if (campaign != NULL ? ticket.plan > campaign->plans : ticket.campaign > self->core->totals.campaigns) {
+        world_fail(party->world, "1: a broker whose term is over answers about a ticket of a later one");
+      }
+    }
+  }
+}
+
 /* 12: a peer that is replaced has connected again. */
 static void check_replaced(const struct wire *wire) {
   const struct party *peer = wire->end->other->party;
@@ -125,6 +139,7 @@ static void check_replaced(const struct wire *wire) {
 static void tell(struct world *world, const struct wire *wire, const struct cv_broker_out *out) {
   if (out->schema == CV_SCHEMA_CROWD) {
     truth_told_crowd(world->truth, out->frame.crowd);
+    check_late(wire->end->party, out->frame.crowd);
     check_range(world, wire, out->frame.crowd);
     if (out->frame.crowd->goodbye != NULL) {
       check_replaced(wire);

@@ -156,7 +156,8 @@ static enum cv_err meet_fate(struct session *session, enum fate fate, struct cv_
         server->has_lacking = true;
       }
       apply(server, transaction);
-      return lose(session, "COMMIT does not wait for the replica", why);
+      session->is_lost = true; /* to its broker; it has the lock until the broker's process ends */
+      return cv_fail(why, CV_ERR_STATE, "the server: COMMIT does not wait for the replica");
     case FATE_UNKNOWN:
       apply(server, transaction);
       return lose(session, "no answer to COMMIT", why);
