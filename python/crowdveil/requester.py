@@ -26,6 +26,7 @@ class Requester(Closing):
     up to `timeout` seconds, and the request sent again; every request can be repeated. With one address this is so if
     the broker says that it moves; else a lost connection raises Lost.
     """
+    connection: Connection
 
     def __init__(self, address: Addresses, tls: Tls, broker_name: Optional[str] = None, timeout: float = 30) -> None:
         self.turns, self.tls, self.broker_name = Turns(address), opened(tls), broker_name
