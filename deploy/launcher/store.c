@@ -9,6 +9,7 @@
 
 struct settings {
   char *owner;
+  bool json;
 };
 
 static const struct cv_config_rule rules[] = {
@@ -17,20 +18,27 @@ static const struct cv_config_rule rules[] = {
      .offset = offsetof(struct settings, owner),
      .required = true,
      .help = "URI of the database's owner, postgresql://OWNER@HOST:PORT/DATABASE?sslrootcert=FILE"},
+    CV_JSON_RULE(offsetof(struct settings, json)),
 };
 
 static const struct cv_config_table table = {
     .program = "crowdveil store",
     .arguments = "migrate BROKER.YAML",
     .about =
-        "makes the tables of a broker's database on a server (store), or changes those of an older version. No broker\n"
-        "of the store may be active. For a new store it makes the file seal_key, too, which every broker needs.",
+        "makes the tables of a broker's database on a server (store), or changes older ones.\n"
+        "No broker of the store may be active. For a new store it makes the file seal_key, too, which every broker "
+        "needs.",
     .rules = rules,
     .count = CV_COUNT(rules),
 };
 
 static void print_line(void *data, char *line) {
-  (void)printf("%s\n", line);
+  const struct settings *settings = data;
+  if (settings->json) {
+    (void)cv_launcher_print_json(&table, json_pack("{s:s}", "message", line), 0);
+  } else {
+    (void)printf("%s\n", line);
+  }
 }
 
 int cv_launcher_store(int argc, char **argv) {
@@ -43,7 +51,7 @@ int cv_launcher_store(int argc, char **argv) {
   if (status < 0) {
     const char *const args[] = {"--config", words[1], "--migrate", settings.owner, NULL};
     struct cv_why why;
-    if (cv_program_run(cv_launcher_program_of(CV_ROLE_BROKER, words[1]), args, print_line, NULL, &status, &why) !=
+    if (cv_program_run(cv_launcher_program_of(CV_ROLE_BROKER, words[1]), args, print_line, &settings, &status, &why) !=
         CV_OK) {
       status = cv_command_fail(&table, 1, "%s", why.text);
     }

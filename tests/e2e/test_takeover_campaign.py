@@ -58,6 +58,8 @@ def test_clients_leave_a_broker_that_stays_frozen(deployment, store, undisturbed
     run = SharedRun(deployment, brokers)
     run.start_crowd(1500)
     crowd = [*run.gateways, run.start_worker("worker/500000", arrival_rate=100, exit_when_done=False)]
+    for process in crowd:
+        process.wait_for("broker/main: connected to ")
     files, addresses = deployment.pki.issue("requester/alice"), ",".join(brokers.addresses)
     watching = deployment.watch(files, str(run.campaign), addresses)
     with crowdveil.Requester(addresses, files, "main", timeout=60) as requester:

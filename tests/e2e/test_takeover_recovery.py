@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The database that brokers share is put back to an earlier time, or lost: it is refused, and recovered safely."""
+import json
 import subprocess
 
 import pytest
@@ -235,6 +236,7 @@ def test_the_command_makes_the_tables(stage):
     stage.stop()
     done = crowdveil(*words)
     assert done.returncode == 0 and "tables of version 1 for role crowdveil; before: 1" in done.stdout, done.stderr
+    assert {"message": done.stdout.strip()} == json.loads(crowdveil(*words, "--json").stdout)
 
 
 def test_an_anchor_that_is_none(stage, tmp_path):
