@@ -586,6 +586,10 @@ const struct cv_tagger *world_tagger(struct world *world) {
   return &tagger;
 }
 
+struct broker_anchor broker_anchor(const struct party *broker) {
+  return (struct broker_anchor){.path = {broker->disk->letter, '/', 'a', 'n', 'c', 'h', 'o', 'r'}};
+}
+
 struct party *world_broker(const struct world *world) {
   struct party *party = world->server == NULL ? world->broker : world->active;
   return party != NULL && party->up ? party : NULL;
@@ -718,11 +722,10 @@ static void stand_by(struct party *party) {
 
 static bool start_standing_by(struct party *party, struct cv_why *why) {
   struct self *self = party->self;
-  const char anchor[] = {party->disk->letter, '/', 'a', 'n', 'c', 'h', 'o', 'r', '\0'};
   party->listens = false;
   party->stays_away = true;
   party_after(party, world_below(party->world, STEP_MS), TIMER_STEP);
-  return session_open(party->world->server, party, anchor, &self->session, why) == CV_OK;
+  return session_open(party->world->server, broker_anchor(party).path, &self->session, why) == CV_OK;
 }
 
 /* ---- start and end ---- */

@@ -367,6 +367,28 @@ static void revoke(struct world *world) {
   cut(world, net_between(world, pool, world->cobroker));
 }
 
+static void do_fault_of_cobroker(struct world *world, enum fault fault) {
+  switch (fault) {
+    case FAULT_CRASH_COBROKER:
+      crash(world, world->cobroker);
+      break;
+    case FAULT_DISK_COBROKER:
+      refuse_writes(world, &world->disk_cobroker);
+      break;
+    case FAULT_CUT_COBROKER:
+      cut(world, net_any_of(world, world->cobroker));
+      break;
+    case FAULT_REVOKE:
+      revoke(world);
+      break;
+    case FAULT_ROLLBACK_COBROKER:
+      faults_roll_back_cobroker(world);
+      break;
+    default:
+      break;
+  }
+}
+
 static void do_fault(struct world *world, enum fault fault) {
   switch (fault) {
     case FAULT_CUT:
@@ -416,21 +438,6 @@ static void do_fault(struct world *world, enum fault fault) {
     case FAULT_ROLLBACK:
       roll_back(world);
       break;
-    case FAULT_CRASH_COBROKER:
-      crash(world, world->cobroker);
-      break;
-    case FAULT_DISK_COBROKER:
-      refuse_writes(world, &world->disk_cobroker);
-      break;
-    case FAULT_CUT_COBROKER:
-      cut(world, net_any_of(world, world->cobroker));
-      break;
-    case FAULT_REVOKE:
-      revoke(world);
-      break;
-    case FAULT_ROLLBACK_COBROKER:
-      faults_roll_back_cobroker(world);
-      break;
     case FAULT_DAMAGE:
       damage(world);
       break;
@@ -447,6 +454,7 @@ static void do_fault(struct world *world, enum fault fault) {
       rotation_begin(world);
       break;
     default:
+      do_fault_of_cobroker(world, fault);
       break;
   }
 }

@@ -38,7 +38,6 @@ struct server {
 
 struct session {
   struct server *server;
-  struct party *party;
   uint64_t number, generation;
   bool is_lost;
   struct cv_term term;
@@ -516,12 +515,10 @@ static void connect(struct session *session) {
   cv_lineage_fini(&session->term.lineage);
 }
 
-enum cv_err session_open(struct server *server, struct party *party, const char *anchor, struct session **ret,
-                         struct cv_why *why) {
+enum cv_err session_open(struct server *server, const char *anchor, struct session **ret, struct cv_why *why) {
   struct session *session = calloc(1, sizeof(*session));
   CV_REQUIRE(session != NULL);
   session->server = server;
-  session->party = party;
   session->term = (struct cv_term){.ops = &term_ops, .data = session};
   *ret = session;
   connect(session);

@@ -30,9 +30,9 @@ enum fate {
 struct server *server_new(struct world *world);
 void server_free(struct server *server);
 
-/* A broker's session, with its anchor at the path. It need not be the first of its process. */
-CV_MUST_USE enum cv_err session_open(struct server *server, struct party *party, const char *anchor,
-                                     struct session **ret, struct cv_why *why);
+/* A broker's session, with its anchor at the path; after an error, too, it is to be closed. */
+CV_MUST_USE enum cv_err session_open(struct server *server, const char *anchor, struct session **ret,
+                                     struct cv_why *why);
 /* The broker's process has ended. `lingers`: the server does not learn of it. */
 void session_close(struct session *session, bool lingers);
 /* One attempt to get the term; the store of this term. After an error the session begins again without a lock. */

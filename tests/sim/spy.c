@@ -2,6 +2,7 @@
 /* Searches the disks: for tickets, keys and partial sums in plain text, and for nonces that are used twice. */
 #include <string.h>
 
+#include "tests/sim/server.h"
 #include "tests/sim/tally.h"
 #include "tests/sim/truth_state.h"
 #include "tests/sim/two.h"
@@ -120,6 +121,16 @@ static void search_bytes(struct truth *truth, const struct words *words, const c
   }
 }
 
+struct search {
+  struct truth *truth;
+  const struct words *words;
+};
+
+static void search_row(void *data, const uint8_t *bytes, size_t n) {
+  const struct search *search = data;
+  search_bytes(search->truth, search->words, "the server", bytes, n);
+}
+
 void truth_search(struct truth *truth) {
   struct world *world = truth->world;
   const struct disk *disks[] = {&world->disk_broker, &world->disk_thirdparty, &world->disk_cobroker,
@@ -133,6 +144,9 @@ void truth_search(struct truth *truth) {
       search_bytes(truth, &words, file->name, file->now, file->now_n);
       search_bytes(truth, &words, file->name, file->durable, file->durable_n);
     }
+  }
+  if (world->server != NULL) {
+    server_bytes(world->server, search_row, &(struct search){.truth = truth, .words = &words});
   }
 }
 

@@ -620,14 +620,16 @@ static void all_is_stored(struct truth *truth) {
 }
 
 /* "crowdveil-anchor 3 DATABASE COMMIT ...": the commit that a power failure would leave in it. */
-uint64_t truth_anchored(const struct world *world) {
+uint64_t truth_anchor_of(const struct party *broker) {
   enum { COMMIT_AT = 52 };
-  const struct party *broker = world->server == NULL ? world->broker : world->active;
-  const char name[] = {broker->disk->letter, '/', 'a', 'n', 'c', 'h', 'o', 'r', '\0'};
-  const struct disk_file *file = disk_find(broker->disk, name);
+  const struct disk_file *file = disk_find(broker->disk, broker_anchor(broker).path);
   return file == NULL || !file->exists_durably || file->durable_n <= COMMIT_AT
              ? 0
              : strtoull((const char *)file->durable + COMMIT_AT, NULL, 10);
+}
+
+uint64_t truth_anchored(const struct world *world) {
+  return truth_anchor_of(world->server == NULL ? world->broker : world->active);
 }
 
 void truth_stored(struct truth *truth, uint64_t commit) {

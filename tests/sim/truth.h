@@ -62,6 +62,8 @@ void truth_free(struct truth *truth);
 
 /* The commit that the broker's anchor would have after a power failure now. */
 uint64_t truth_anchored(const struct world *world);
+/* The same for one of the brokers; 0: it has no anchor. */
+uint64_t truth_anchor_of(const struct party *broker);
 /* The broker's core has closed a batch; it is stored and anchored; the broker has restarted from the stored state. */
 void truth_flushed(struct truth *truth, struct cv_broker *core);
 void truth_stored(struct truth *truth, uint64_t commit);

@@ -169,6 +169,11 @@ struct party *world_add(struct world *world, const struct party_ops *ops, enum c
                         uint64_t first, uint64_t last);
 
 struct cv_broker;
+/* Where a broker's anchor is, on its own disk. */
+struct broker_anchor {
+  char path[16];
+};
+struct broker_anchor broker_anchor(const struct party *broker);
 /* The broker that serves; NULL if none does. */
 struct party *world_broker(const struct world *world);
 /* Asks the broker to stop: it does so when nothing is outstanding, or a lease later; if it shares a database, at once.
