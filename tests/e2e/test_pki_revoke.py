@@ -102,7 +102,7 @@ def test_a_revoked_gateway_has_no_session_with_the_co_broker(deployment, made, w
     run = Run(deployment, cobroker={})
     gone, stays = run.start_workers(exit_when_done=False)
     run.when(1000)
-    assert at_cobroker("sessions") == 2
+    wait_until(lambda: at_cobroker("sessions") == 2, "both have a session, though one may have given all tokens so far")
     gone.kill()
     wait_until(lambda: at_cobroker("crowd") == 1, "one is gone")
     assert at_cobroker("sessions") == 2
