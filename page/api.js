@@ -28,7 +28,7 @@ export async function boundary(id, arm) {
 }
 
 /**
- * Follows a campaign after the step `after`. `on` has step, state, live, and without argument reload, open and lost;
+ * Follows a campaign after the step `after`. `on` has step, state, live, link, and without argument reload, open and lost;
  * and refused, with the server's sentence. The browser connects again by itself; where it gives up, this tries again
  * after a while, unless the server refuses this page.
  * Returns a function that ends it.
@@ -48,6 +48,7 @@ export function follow(id, after, on) {
     });
     source.addEventListener("state", (event) => on.state(JSON.parse(event.data)));
     source.addEventListener("live", (event) => on.live(JSON.parse(event.data)));
+    source.addEventListener("link", (event) => on.link(JSON.parse(event.data)));
     source.addEventListener("reload", on.reload);
     source.addEventListener("error", () => {
       on.lost();

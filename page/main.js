@@ -124,6 +124,10 @@ async function open(id) {
       Object.assign(campaign, { state, note });
       draw(false);
     },
+    link: (broker) => {
+      campaign.link = broker;
+      draw(false);
+    },
     live: (live) => {
       page.lives.push(live);
       page.lives.splice(0, page.lives.length - STEPS_MAX);

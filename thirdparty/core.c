@@ -238,6 +238,14 @@ enum cv_err cv_thirdparty_join(struct cv_thirdparty *thirdparty, const char *nam
   return CV_OK;
 }
 
+static void show_link(const struct cv_thirdparty *thirdparty, const struct cv_thirdparty_conn *conn) {
+  if (thirdparty->config.linked != NULL) {
+    const struct cv_thirdparty_link link = {
+        .broker = conn->broker->name, .is_connected = conn->broker->conn == conn, .term = conn->term};
+    thirdparty->config.linked(thirdparty->config.data, &link);
+  }
+}
+
 /*
  * The broker's hello makes this connection its link. A broker that dials again has mostly lost the older connection
  * before this side noticed; but one whose term is over, and that has not found out yet, takes nothing over. Terms are
@@ -256,6 +264,7 @@ static enum cv_err link_broker(struct cv_thirdparty *thirdparty, struct cv_third
   }
   conn->term = term;
   conn->broker->conn = conn;
+  show_link(thirdparty, conn);
   return CV_OK;
 }
 
@@ -265,6 +274,7 @@ void cv_thirdparty_leave(struct cv_thirdparty *thirdparty, struct cv_thirdparty_
   if (conn->broker->conn == conn) {
     conn->broker->conn = NULL;
     say_nothing_more(thirdparty, conn->broker);
+    show_link(thirdparty, conn);
   }
   conn_free(thirdparty, conn);
 }

@@ -38,6 +38,13 @@ struct cv_thirdparty_limits {
 };
 extern const struct cv_thirdparty_limits CV_THIRDPARTY_DEFAULTS; /* 256, CV_ARMS_MAX, 8 Mi */
 
+/* A broker's connection as its hello, or its end, has just made it. */
+struct cv_thirdparty_link {
+  const char *broker;
+  bool is_connected;
+  uint64_t term; /* as the broker says; 0: it has no terms */
+};
+
 struct cv_thirdparty_config {
   cv_digest_fn *digest;
   struct cv_rng *rng;
@@ -45,7 +52,9 @@ struct cv_thirdparty_config {
   /* Logs a line for the operator; may be NULL. A line without a peer is about an event whose number the limits above
    * bound. */
   void (*note)(void *data, const struct cv_note *note);
-  void *data;
+  /* Shows a change of a broker's connection; may be NULL. */
+  void (*linked)(void *data, const struct cv_thirdparty_link *link);
+  void *data; /* of both */
   struct cv_thirdparty_limits limits;
 };
 

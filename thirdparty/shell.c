@@ -218,13 +218,27 @@ static enum cv_err restore(void *data, const struct cv_stored_campaign *stored, 
   return cv_thirdparty_restore(shell->core, stored, why);
 }
 
+static void note(void *data, const struct cv_note *note) {
+  const struct shell *shell = data;
+  cv_daemon_note(shell->daemon, note);
+}
+
+/* A page without a broker's connection is better than none: memory that runs out here ends nothing. */
+static void linked(void *data, const struct cv_thirdparty_link *link) {
+  struct shell *shell = data;
+  if (cv_links_take(&shell->showing.links, link, cv_clock_wall_ms()) == CV_OK) {
+    cv_daemon_show(shell->daemon);
+  }
+}
+
 static enum cv_err open_core(struct shell *shell) {
   const struct cv_thirdparty_config config = {
       .digest = cv_sha256,
       .rng = cv_daemon_rng(shell->daemon),
       .program = "crowdveil-thirdparty",
-      .note = cv_daemon_note,
-      .data = shell->daemon,
+      .note = note,
+      .linked = linked,
+      .data = shell,
       .limits = {.campaigns = (uint32_t)shell->settings->campaigns,
                  .arms = (uint32_t)shell->settings->arms,
                  .queued_wants = CV_THIRDPARTY_DEFAULTS.queued_wants},
@@ -266,6 +280,7 @@ static enum cv_err open_all(void *party, struct cv_daemon *daemon, struct cv_why
 static void close_all(void *party) {
   struct shell *shell = party;
   cv_chronicle_free(shell->showing.chronicle);
+  cv_links_fini(&shell->showing.links);
   cv_thirdparty_free(shell->core);
   cv_thirdparty_store_close(shell->store);
   cv_thirdparty_batch_fini(&shell->batch);

@@ -121,6 +121,10 @@ static const struct cv_history_step *next_step(const struct cv_history *history,
   return step;
 }
 
+static const struct cv_link *link_of(const struct cv_showing *showing, const struct cv_chronicle_entry *entry) {
+  return cv_links_find(&showing->links, entry->key.broker);
+}
+
 enum cv_page_next cv_showing_history(struct cv_showing *showing, uint64_t id, struct cv_page_cursor *at,
                                      struct cv_buf *out) {
   enum { BEGIN, STEPS, END };
@@ -137,7 +141,7 @@ enum cv_page_next cv_showing_history(struct cv_showing *showing, uint64_t id, st
     uint64_t after = at->after;
     const struct cv_history_step *step = next_step(entry->history, at);
     if (step == NULL) {
-      cv_tell_end(entry->history, out);
+      cv_tell_end(entry->history, link_of(showing, entry), out);
       at->part = END;
       return CV_PAGE_MORE;
     }
@@ -193,6 +197,13 @@ enum cv_page_next cv_showing_events(struct cv_showing *showing, uint64_t id, str
     at->state = entry->history->state;
     put(out, "event: state\ndata: ");
     cv_tell_state(entry->history, out);
+    put(out, "\n\n");
+  }
+  const struct cv_link *link = link_of(showing, entry);
+  if (step == NULL && link != NULL && at->link != link->version) {
+    at->link = link->version;
+    put(out, "event: link\ndata: ");
+    cv_tell_link(link, out);
     put(out, "\n\n");
   }
   return out->len > 0 ? CV_PAGE_MORE : CV_PAGE_WAIT;

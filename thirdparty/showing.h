@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the third-party's page shows: only what the database holds. Connects the chronicle to common/page/page.h. */
+/* What the third-party's page shows: what the database holds, and whether the broker is connected. Connects the
+ * chronicle to common/page/page.h. */
 #ifndef CV_THIRDPARTY_SHOWING_H
 #define CV_THIRDPARTY_SHOWING_H
 
 #include "common/page/page.h"
 #include "thirdparty/chronicle.h"
+#include "thirdparty/links.h"
 
 struct cv_showing {
   struct cv_chronicle *chronicle;
   struct cv_db *db;
+  struct cv_links links;
 };
 
 /* These answer as struct cv_page_ops says. No batch may be under way, but for the two that make pieces. */

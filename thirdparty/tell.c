@@ -125,12 +125,28 @@ void cv_tell_begin(const struct cv_chronicle_entry *entry, struct cv_buf *out) {
   cv_jot_open(&json, '[');
 }
 
-void cv_tell_end(const struct cv_history *history, struct cv_buf *out) {
+void cv_tell_link(const struct cv_link *link, struct cv_buf *out) {
+  struct cv_jot json = {.out = out};
+  cv_jot_open(&json, '{');
+  cv_jot_key(&json, "connected");
+  cv_jot_bool(&json, link->is_connected);
+  whole(&json, "term", link->term);
+  whole(&json, "since", link->since_ms);
+  cv_jot_close(&json, '}');
+}
+
+void cv_tell_end(const struct cv_history *history, const struct cv_link *link, struct cv_buf *out) {
   struct cv_jot json = {.out = out};
   cv_jot_close(&json, ']');
   text(&json, "state", cv_end_text(history->row.end));
   text(&json, "note", history->row.note);
   whole(&json, "thinned", history->every);
+  put(out, ",\"link\":");
+  if (link == NULL) {
+    put(out, "null");
+  } else {
+    cv_tell_link(link, out);
+  }
   /* Only who runs all parties knows these. */
   put(out, ",\"truth\":null,\"live\":null}\n");
 }

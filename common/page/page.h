@@ -34,8 +34,8 @@ enum cv_page_found {
 struct cv_page_cursor {
   unsigned part;
   bool has_after;
-  uint64_t after;       /* the last step that was sent, if has_after */
-  uint64_t state, live; /* the versions that were sent, from 1 */
+  uint64_t after;             /* the last step that was sent, if has_after */
+  uint64_t state, live, link; /* the versions that were sent, from 1 */
 };
 enum cv_page_next { CV_PAGE_MORE, CV_PAGE_WAIT, CV_PAGE_END };
 

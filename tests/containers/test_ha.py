@@ -69,6 +69,11 @@ class Page:
     def campaign(self):
         return json.load(self.ask("/api/campaign?id=1", Cookie=self.cookie))
 
+    def link(self):
+        """Whether a broker is connected, and its term."""
+        link = self.campaign()["link"]
+        return link["connected"], link["term"]
+
     def released(self):
         return self.campaign()["steps"][-1]["releases"]
 
@@ -95,11 +100,13 @@ def test_the_active_broker_is_killed_in_mid_campaign(deployment, say):
     wait_until(page.campaigns, "the page has the campaign")
     reached = wait_until(page.released, "the page shows a release")
     assert page.campaign()["state"] == "running"
+    assert page.link() == (True, 1)
     killed = time.monotonic()
     engine.podman("stop", "-t", "0", deployment.id(before))
     assert active(deployment) == other
     say(f"the active broker's container was killed; after {time.monotonic() - killed:.1f} s the other one was active")
     wait_until(lambda: "ok role=active term=2 " in health(deployment, other), "and it has the third-party")
+    assert page.link() == (True, 2)
     for name, value in (("active", 1), ("term", 2)):
         assert metric(socket_folder(deployment, other), "broker", f"crowdveil_broker_{name}") == value
     wait_until(lambda: page.released() > reached, "the page shows releases of the next term")

@@ -10,6 +10,7 @@ import pytest
 
 from harness import crashes
 from harness.campaign import MEANS, TOKENS, outcome
+from harness.page import Page
 from harness.shared import Brokers, postgres
 from harness.takeover import SharedRun
 
@@ -71,6 +72,28 @@ def test_clients_leave_a_broker_that_stays_frozen(deployment, store, undisturbed
             run.hurry()
             assert next(one for one in seen if isinstance(one, crowdveil.Result)).end == crowdveil.End.COMPLETE
             assert watching.wait() == 0
+    run.check_end(undisturbed)
+
+
+def test_the_page_shows_the_takeover(deployment, store, undisturbed):
+    run = SharedRun(deployment, Brokers(deployment, store, 2), thirdparty={"page": "127.0.0.1:0"})
+    page = Page(deployment.thirdparty)
+    stream = page.events()
+
+    def links(seen):
+        return [event["data"] for event in seen if event["event"] == "link"]
+
+    def wait_for(*expected):
+        stream.wait_for(lambda seen: [(link["connected"], link["term"]) for link in links(seen)] == list(expected),
+                        f"the links {expected}")
+    wait_for((True, 1))
+    run.start_crowd(1500)
+    run.when(100)
+    run.disturb(killed, None)
+    wait_for((True, 1), (False, 1), (True, 2))
+    since = [link["since"] for link in links(stream.seen)]
+    assert since == sorted(since) and 0 <= time.time() - since[-1] / 1000 < 60
+    assert page.campaign()["link"] == {"connected": True, "term": 2, "since": since[-1]}
     run.check_end(undisturbed)
 
 

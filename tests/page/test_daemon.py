@@ -65,14 +65,26 @@ def check(browser, run):
     assert tiles["Tokens"][0] == f"{tokens:,}"
 
 
+def shows_the_brokers_connection(browser, run):
+    def until(words):
+        browser.until("return document.getElementById('broker').textContent.startsWith(arguments[0])", words)
+    until("connected since ")
+    run.deployment.broker.kill()
+    until("not connected since ")
+    run.start("broker")
+    until("connected since ")
+
+
 def test_a_campaign_from_its_first_step_to_a_restart(browser, run):
     browser.open(run.page.link)
     browser.until("return document.getElementById('link').dataset.state === 'live'")
+    shows_the_brokers_connection(browser, run)
     assert browser.text("#time-text") == "Round 0" and {row["tokens"] for row in browser.rows()} == {"0"}
     run.start_workers()
     run.hurry()
     browser.until("return document.querySelector('.state').textContent === 'complete'")
     browser.frame()
+    assert browser.run("return document.getElementById('broker').closest('div').hidden"), "the campaign has ended"
     assert browser.said() == []
     run.deployment.thirdparty.stop()
     check(browser, run)

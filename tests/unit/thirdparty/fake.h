@@ -18,6 +18,7 @@
 #include "common/crypto/crypto.h"
 #include "proto/codec/chain.h"
 #include "thirdparty/core.h"
+#include "thirdparty/links.h"
 #include "thirdparty/store.h"
 
 enum { FAKE_ARMS = 6, FAKE_RECORDS = 4096 };
@@ -32,6 +33,8 @@ struct world {
   const char *path; /* NULL: nothing is stored */
   struct cv_rng_seeded rng;
   struct cv_thirdparty_limits limits;
+  struct cv_links links;
+  uint64_t linked_ms;
   int turn, crash_at;
   enum crash crash;
   void (*starve)(void), (*starve_store)(void),
@@ -77,6 +80,15 @@ static inline void world_spec(struct world *w, const char *settled, double alpha
 
 static inline void world_note(void *data, const struct cv_note *note) {
   assert_true(strlen(note->text) > 0 && strchr(note->text, '\n') == NULL);
+}
+
+/* Each change is a second later than the one before. */
+static inline void world_linked(void *data, const struct cv_thirdparty_link *link) {
+  struct world *w = data;
+  w->linked_ms += 1000;
+  if (w->feed == NULL) { /* a page may lack what there was no memory for */
+    assert_int_equal(cv_links_take(&w->links, link, w->linked_ms), CV_OK);
+  }
 }
 
 static inline enum cv_err world_restore(void *data, const struct cv_stored_campaign *stored, struct cv_why *why) {
@@ -131,8 +143,13 @@ static inline void world_halt(struct world *w) {
 
 /* Makes core and database from what is stored. False if an allocation failed. */
 static inline bool world_load(struct world *w) {
-  const struct cv_thirdparty_config setup = {
-      .digest = cv_sha256, .rng = &w->rng.rng, .program = "test", .note = world_note, .limits = w->limits};
+  const struct cv_thirdparty_config setup = {.digest = cv_sha256,
+                                             .rng = &w->rng.rng,
+                                             .program = "test",
+                                             .note = world_note,
+                                             .linked = world_linked,
+                                             .data = w,
+                                             .limits = w->limits};
   struct cv_why why = {.text = ""};
   assert_int_equal(cv_thirdparty_new(&setup, &w->thirdparty), CV_OK);
   if (w->path == NULL) {
@@ -168,6 +185,7 @@ static inline void world_init(struct world *w, const char *path) {
 
 static inline void world_fini(struct world *w) {
   world_halt(w);
+  cv_links_fini(&w->links);
   for (uint64_t i = 0; i < w->plans; i++) {
     free(w->plan[i].want);
   }

@@ -173,8 +173,29 @@ static void a_broker_of_an_older_term_takes_no_link_over(void **state) {
     assert_int_equal(cv_thirdparty_on_rank(w->thirdparty, second, &frame), CV_OK);
     goodbye_of(w, cases[i].to_first[0] == '\0' ? second : first, text, sizeof(text));
     assert_string_equal(text, cases[i].to_first[0] == '\0' ? cases[i].to_second : cases[i].to_first);
+    const struct cv_link *link = cv_links_find(&w->links, "alice");
+    assert_true(link->is_connected && link->term == (cases[i].to_first[0] == '\0' ? cases[i].first : cases[i].second));
     world_fini(w);
   }
+}
+
+/* The end of a connection that another one has replaced is not the end of the link. */
+static void a_link_lasts_until_its_own_connection_ends(void **state) {
+  struct world *w = world_new(NULL);
+  struct cv_thirdparty_conn *conn[2];
+  assert_null(cv_links_find(&w->links, "alice"));
+  for (int i = 0; i < 2; i++) {
+    struct cv_rank_frame frame = {.hello = {.present = true, .version = CV_WIRE_VERSION, .term = (uint64_t)i + 4}};
+    assert_int_equal(cv_thirdparty_join(w->thirdparty, "alice", w, &conn[i]), CV_OK);
+    assert_int_equal(cv_thirdparty_on_rank(w->thirdparty, conn[i], &frame), CV_OK);
+  }
+  const struct cv_link *link = cv_links_find(&w->links, "alice");
+  cv_thirdparty_leave(w->thirdparty, conn[0]);
+  assert_true(link->is_connected && link->term == 5 && link->since_ms == 2000 && link->version == 2);
+  cv_thirdparty_leave(w->thirdparty, conn[1]);
+  assert_true(!link->is_connected && link->term == 5 && link->since_ms == 3000 && link->version == 3);
+  assert_null(cv_links_find(&w->links, "bob"));
+  world_fini(w);
 }
 
 static void a_gap_closes_the_connection(void **state) {
@@ -659,6 +680,7 @@ int main(void) {
       cmocka_unit_test(release_decisions_state_and_plan_are_one_batch),
       cmocka_unit_test(a_release_sent_twice_is_applied_once),
       cmocka_unit_test(a_broker_of_an_older_term_takes_no_link_over),
+      cmocka_unit_test(a_link_lasts_until_its_own_connection_ends),
       cmocka_unit_test(a_gap_closes_the_connection),
       cmocka_unit_test(what_a_release_may_not_be),
       cmocka_unit_test(a_release_of_a_plan_that_was_not_accepted_is_refused),
