@@ -83,6 +83,14 @@ def own_code():
 
 # --- building
 
+# What was compiled already, in this checkout or another one, is taken from ccache; so the folder of a build is left out
+# of what has to be the same.
+COMPILER_CACHE = {"CCACHE_NOHASHDIR": "1"}
+
+
+def cached(compiler):
+    return f"ccache {compiler}" if shutil.which("ccache") else compiler
+
 
 def configure(folder, compiler, **options):
     """Sets the folder up once; a folder that was set up otherwise gets these options. Returns the error, or None."""
@@ -90,7 +98,7 @@ def configure(folder, compiler, **options):
     wanted = [f"-D{name}={value}" for name, value in options.items()]
     if not (folder / "build.ninja").exists():
         shutil.rmtree(folder, ignore_errors=True)
-        done = run(["meson", "setup", folder, *wanted], env=dict(os.environ, CC=compiler))
+        done = run(["meson", "setup", folder, *wanted], env=dict(os.environ, CC=cached(compiler)))
         return done.stdout if done.returncode else None
     listed = run(["meson", "introspect", folder, "--buildoptions"])
     present = {entry["name"]: str(entry["value"]).lower() for entry in json.loads(listed.stdout or "[]")}
@@ -105,7 +113,7 @@ def build(tally, name, folder, compiler, **options):
     started = time.monotonic()
     error = configure(folder, compiler, **options)
     if error is None:
-        done = run(["ninja", "-C", folder, "-k", "0"])
+        done = run(["ninja", "-C", folder, "-k", "0"], env=dict(os.environ, **COMPILER_CACHE))
         error = done.stdout if done.returncode else None
     if error is not None:
         # only the failures, without the steps that succeeded
@@ -250,7 +258,8 @@ def count_program(tally, name, program):
 
 
 def unit(tally):
-    meson_test(tally, "unit", BUILD)
+    """Of the failing allocations every second one; the suite of the sanitizer has others, and `long` has all."""
+    meson_test(tally, "unit", BUILD, extra_env={"ALLOC_FAULT_TIMES": "2"})
 
 
 def unit_names(folder):
@@ -294,15 +303,18 @@ ASAN = {"ASAN_OPTIONS": "abort_on_error=1:detect_leaks=1:strict_string_checks=1"
 
 
 # Worlds that the sanitizer sees over a file; over a server they wait for it, and other programs use all of that code.
-OVER_A_SERVER = ("broker_core_postgres", "broker_graph_postgres", "broker_pairs_postgres")
+# And statistics, which draw millions of times what others draw sometimes.
+NOT_UNDER_ASAN = ("broker_core_postgres", "broker_graph_postgres", "broker_pairs_postgres", "unit-lab-audit",
+                  "unit-sampler-normal")
 
 
 def asan(tally):
-    """Of the failing allocations every third one: the unit suite has all, and counts what is left after each."""
+    """Of the failing allocations every fourth one, from the second on: none that the unit suite has."""
     watched = with_asan(tally)
     if watched.built:
-        names = [name for name in unit_names(watched.folder) if name not in OVER_A_SERVER]
-        meson_test(tally, "asan", watched.folder, 16, {**ASAN, "ALLOC_FAULT_TIMES": "3"}, names=names)
+        names = [name for name in unit_names(watched.folder) if name not in NOT_UNDER_ASAN]
+        meson_test(tally, "asan", watched.folder, 16, {**ASAN, "ALLOC_FAULT_FROM": "2", "ALLOC_FAULT_TIMES": "4"},
+                   names=names)
 
 
 # Freed memory is held in quarantine to detect later use; only little of it, since tests measure a daemon's memory.
@@ -351,7 +363,7 @@ def clang(tally):
     if shutil.which("clang") is None:
         tally.skip("build with clang", "no clang")
         return
-    build(tally, "build with clang", ROOT / "build-clang", "clang")
+    build(tally, "build with clang", ROOT / "build-clang", "clang", optimization="0", debug="false")
 
 
 def tidy(tally):
@@ -438,6 +450,7 @@ def e2e(tally, extra=()):
 
 
 def long(tally):
+    meson_test(tally, "long", BUILD, names=[name for name in unit_names(BUILD) if "memory" in name])
     pytest(tally, "long", "tests/e2e", marks="long")
 
 

@@ -37,10 +37,8 @@ enum cv_err cv_links_take(struct cv_links *links, const struct cv_thirdparty_lin
   if (entry == NULL) {
     return CV_ERR_NOMEM;
   }
-  entry->link = (struct cv_link){.is_connected = link->is_connected,
-                                 .term = link->term,
-                                 .since_ms = wall_ms,
-                                 .version = entry->link.version + 1};
+  entry->link = (struct cv_link){
+      .is_connected = link->is_connected, .term = link->term, .since_ms = wall_ms, .version = entry->link.version + 1};
   return CV_OK;
 }
 

@@ -25,13 +25,17 @@ def pytest_configure(config):
         told.read()
 
 
-# The files that take longest; they come first, else a process has one of them to do alone in the end.
-LONGEST = {f"test_{name}.py" for name in (
-    "two_recovery", "lab_store", "exec", "two", "launcher", "seal", "notify", "plan", "crowd", "used_up", "rows")}
+# The files that take longest, from the longest on; they come first, else a process has one of them to do alone in the
+# end.
+LONGEST = [f"test_{name}.py" for name in (
+    "two_recovery", "crowd", "plan", "two", "lab_store", "seal", "launcher", "exec", "terminal", "takeover_bad_input",
+    "takeover_campaign", "teaching", "takeover_secrets", "notify", "takeover_faults", "lab_presets",
+    "takeover_recovery")]
 
 
 def pytest_collection_modifyitems(items):
-    items.sort(key=lambda item: item.path.name not in LONGEST)
+    rank = {name: at for at, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path.name, len(rank)))
 
 
 DATA = Path(os.environ.get("CROWDVEIL_DATA", ROOT / "../shared/data")).resolve()
