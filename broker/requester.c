@@ -48,6 +48,7 @@ enum cv_err cv_broker_requester_push(struct cv_broker *broker, struct cv_broker_
   /* The answer is prepared by the next flush, after the batch of the request's changes. */
   requester->request[requester->requests++] = *request;
   broker->said = true;
+  cv_broker_only_with_a_commit(broker); /* another broker may have what this one says is not there */
   return CV_OK;
 }
 

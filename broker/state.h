@@ -56,4 +56,10 @@ struct cv_broker {
   struct cv_broker_figures figures;
 };
 
+/* What is about to be said need not hold in a later term. A broker whose term is over, and that has not found out yet,
+ * cannot commit, and so it says nothing of this. Alone with its database a broker says it at once. */
+static inline void cv_broker_only_with_a_commit(struct cv_broker *broker) {
+  broker->changed = broker->changed || broker->config.term > 0;
+}
+
 #endif

@@ -90,6 +90,16 @@ static enum cv_err take(struct cv_broker *broker, struct cv_broker_campaign *cam
              : CV_ERR_LIMIT;
 }
 
+/* Expired: at its next arrival the worker is told when to come again. A table may be full here and have room in a later
+ * term. */
+static enum cv_err without_room(struct cv_broker *broker, enum cv_err err) {
+  if (err != CV_ERR_LIMIT) {
+    return err;
+  }
+  cv_broker_only_with_a_commit(broker);
+  return CV_OK;
+}
+
 /* Adds an answer to a gold item to its worker's account. It is no token of any arm: no limit counts it. */
 static enum cv_err count_gold(struct cv_broker *broker, struct cv_broker_campaign *campaign, const struct given *given,
                               enum cv_verdict *ret_verdict) {
@@ -99,7 +109,7 @@ static enum cv_err count_gold(struct cv_broker *broker, struct cv_broker_campaig
   enum cv_err err =
       take(broker, campaign, given, CV_CHUNK_GOLD, &gold->workers, ticket->worker / CV_CHUNK_CELLS, &answers);
   if (err != CV_OK) {
-    return err == CV_ERR_LIMIT ? CV_OK : err; /* expired: at its next arrival the worker is told when to come again */
+    return without_room(broker, err);
   }
   bool wrong = cv_gold_is_wrong(&gold->terms, &campaign->privacy.local, given->arm - campaign->spec.arms,
                                 given->token->value[0]);
@@ -120,7 +130,7 @@ static enum cv_err fill_place(struct cv_broker *broker, struct cv_broker_campaig
   struct cv_chunk *places;
   enum cv_err err = take(broker, campaign, given, CV_CHUNK_ROUNDS, &campaign->places, place / CV_CHUNK_BITS, &places);
   if (err != CV_OK) {
-    return err == CV_ERR_LIMIT ? CV_OK : err; /* expired, as above */
+    return without_room(broker, err);
   }
   CV_TRY(cv_chunks_set(&campaign->places, place, &places));
   const struct cv_entry entry = {.index = place | CV_ENTRY_ROUND,

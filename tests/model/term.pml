@@ -23,8 +23,8 @@
  *   older copy of the database in its place, only the anchors (7) and the chain (4) are checked.
  *
  * Not modelled: time limits (what they start can happen at any time), hashes, the third-party's own crashes, the
- * recovery of a restored database, several campaigns, refusals for want of room, what requesters ask, and reading from
- * an old primary.
+ * recovery of a restored database, several campaigns, refusals for want of room and answers to requesters (both
+ * leave with a commit, as an accepted token does), and reading from an old primary.
  *
  * Properties: MUST(number, condition)
  *   1 an acknowledged token is in the database, once    2 a release is drawn once, a stream of noise is used once

@@ -8,6 +8,8 @@
 /* The above before cmocka.h. */
 #include <cmocka.h>
 
+#include "broker/campaign.h"
+#include "broker/requester.h"
 #include "tests/unit/broker/world.h"
 
 static void begin(struct world *world, struct token *ret) {
@@ -48,7 +50,49 @@ static void test_a_ticket_of_a_later_term_is_not_answered(void **state) {
   }
 }
 
+/* Answers that a later term may contradict leave with a commit, which fails if the term is over. */
+static void test_an_answer_to_a_requester_leaves_with_a_commit(void **state) {
+  static const struct cv_order_frame asked[] = {{.kind = CV_ORDER_CANCEL, .as.campaign = 99},
+                                                {.kind = CV_ORDER_PURGE, .as.campaign = 99},
+                                                {.kind = CV_ORDER_STATUS}};
+  for (uint64_t term = 0; term <= 3; term += 3) {
+    struct world world;
+    struct token token;
+    begin(&world, &token);
+    world.core->config.term = term;
+    (void)turn(&world, false);
+    assert_false(turn(&world, false));
+    for (size_t i = 0; i < CV_COUNT(asked); i++) {
+      ask(&world, &asked[i]);
+      assert_true(turn(&world, false) == (term > 0));
+      assert_int_equal(world.order->requester->order.kind,
+                       asked[i].kind == CV_ORDER_STATUS ? CV_ORDER_STATUS_ANSWER : CV_ORDER_ERROR);
+      assert_false(turn(&world, false));
+    }
+    world_end(&world);
+  }
+}
+
+static void test_a_full_table_is_answered_with_a_commit(void **state) {
+  for (uint64_t term = 0; term <= 3; term += 3) {
+    struct world world;
+    struct token token;
+    begin(&world, &token);
+    world.core->config.term = term;
+    (void)turn(&world, false);
+    world.core->campaigns->payers.most = 0;
+    uint64_t commits = world.commits;
+    assert_int_equal(world_verdict_of(&world, &token, 1), CV_VERDICT_EXPIRED);
+    assert_int_equal(world.commits, commits + (term > 0));
+    world_end(&world);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_ticket_of_a_later_term_is_not_answered)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_a_ticket_of_a_later_term_is_not_answered),
+      cmocka_unit_test(test_an_answer_to_a_requester_leaves_with_a_commit),
+      cmocka_unit_test(test_a_full_table_is_answered_with_a_commit),
+  };
   return cmocka_run_group_tests_name("term", tests, NULL, NULL);
 }
