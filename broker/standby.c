@@ -47,18 +47,18 @@ static enum cv_err step(void *data, struct cv_why *why) {
   return CV_OK;
 }
 
-/* Says each failure once, until there is another or none. */
+/* Says each failure and each broker that is active once, until there is another. */
 static void say(struct cv_standby *standby, enum cv_err err, const struct cv_why *why) {
-  const char *text = err == CV_OK ? "" : why->text;
-  if (strcmp(text, standby->said) == 0) {
-    return;
-  }
+  char text[sizeof(standby->said)];
   if (err != CV_OK) {
-    cv_log(CV_LOG_WARN, "standing by: %s", text);
+    (void)snprintf(text, sizeof(text), "%s", why->text);
   } else {
-    cv_log(CV_LOG_INFO, "standing by for term %" PRIu64 " of %s", standby->view.term + 1, standby->view.holder);
+    (void)snprintf(text, sizeof(text), "term %" PRIu64 " of %s is active", standby->view.term, standby->view.holder);
   }
-  (void)snprintf(standby->said, sizeof(standby->said), "%s", text);
+  if (strcmp(text, standby->said) != 0) {
+    cv_log(err == CV_OK ? CV_LOG_INFO : CV_LOG_WARN, "standing by: %s", text);
+    memcpy(standby->said, text, sizeof(text));
+  }
 }
 
 static void stepped(void *data, enum cv_err err, const struct cv_why *why) {

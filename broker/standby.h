@@ -32,7 +32,7 @@ struct cv_standby {
   unsigned rest_ms;
   uint64_t next_ms;   /* no step before */
   uint64_t stored_ms; /* last commit or beat */
-  char said[480];     /* the last failure that was logged */
+  char said[480];     /* the last failure, or active broker, that was logged */
 };
 
 CV_MUST_USE enum cv_err cv_standby_open(struct cv_standby *standby, struct cv_why *why);

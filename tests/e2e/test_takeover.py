@@ -57,6 +57,7 @@ def test_one_is_active_and_the_others_say_so(brokers):
     standby = 1 - active
     wait_until(lambda: get(brokers.socket(standby), "/health")[1].startswith("ok role=standby term=1 "),
                "the standby has seen the first term")
+    brokers.running[standby].wait_for(f"standing by: term 1 of main at {brokers.addresses[active]} is active")
     status, text = get(brokers.socket(standby), "/health")
     assert status == 200, text
     assert f"holder=\"main at {brokers.addresses[active]}\"" in text
