@@ -216,7 +216,7 @@ class Spied:
                        for path in paths}
         events = page.events()
         places["page /api/events"] = json.dumps(events.wait_for(
-            lambda seen: seen and seen[-1]["event"] == "state", "the state")).encode()
+            lambda seen: {"state", "link"} <= {event["event"] for event in seen}, "the state and the link")).encode()
         events.close()
         # Otherwise there would be nothing to search.
         assert b'"steps":[{' in places["page /api/campaign?id=1"] and b"<tbody>" in places["page /table?id=1"]

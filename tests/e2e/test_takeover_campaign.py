@@ -9,7 +9,9 @@ import crowdveil
 import pytest
 
 from harness import crashes
+from harness.admin import metrics
 from harness.campaign import MEANS, TOKENS, outcome
+from harness.daemon import wait_until
 from harness.page import Page
 from harness.shared import Brokers, postgres
 from harness.takeover import SharedRun
@@ -53,6 +55,10 @@ def frozen(daemon, chance):
     assert daemon.wait() == 1
 
 
+def requesters(brokers):
+    return metrics(brokers.socket(brokers.active()))['crowdveil_connections{role="requester"}']
+
+
 def test_clients_leave_a_broker_that_stays_frozen(deployment, store, undisturbed):
     """Gateways, a worker and requesters: to the end of the campaign with a connection that nobody closes."""
     brokers = Brokers(deployment, store, 2)
@@ -62,7 +68,9 @@ def test_clients_leave_a_broker_that_stays_frozen(deployment, store, undisturbed
     for process in crowd:
         process.wait_for("broker/main: connected to ")
     files, addresses = deployment.pki.issue("requester/alice"), ",".join(brokers.addresses)
+    before = requesters(brokers)
     watching = deployment.watch(files, str(run.campaign), addresses)
+    wait_until(lambda: requesters(brokers) > before, "the requester that watches is connected")
     with crowdveil.Requester(addresses, files, "main", timeout=60) as requester:
         seen = requester.watch(run.campaign)
         assert next(one for one in seen if one.tokens >= 500).tokens < TOKENS
