@@ -49,13 +49,13 @@ static enum cv_err step(void *data, struct cv_why *why) {
 
 /* Says each failure and each broker that is active once, until there is another. */
 static void say(struct cv_standby *standby, enum cv_err err, const struct cv_why *why) {
-  char text[sizeof(standby->said)];
+  char text[sizeof(standby->said)] = "";
   if (err != CV_OK) {
     (void)snprintf(text, sizeof(text), "%s", why->text);
-  } else {
+  } else if (standby->view.holder[0] != '\0') {
     (void)snprintf(text, sizeof(text), "term %" PRIu64 " of %s is active", standby->view.term, standby->view.holder);
   }
-  if (strcmp(text, standby->said) != 0) {
+  if (text[0] != '\0' && strcmp(text, standby->said) != 0) {
     cv_log(err == CV_OK ? CV_LOG_INFO : CV_LOG_WARN, "standing by: %s", text);
     memcpy(standby->said, text, sizeof(text));
   }

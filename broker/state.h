@@ -56,8 +56,8 @@ struct cv_broker {
   struct cv_broker_figures figures;
 };
 
-/* What is about to be said need not hold in a later term. A broker whose term is over, and that has not found out yet,
- * cannot commit, and so it says nothing of this. Alone with its database a broker says it at once. */
+/* For answers that need not hold in a later term: the next flush is stored before they leave. A broker whose term is
+ * over, and that has not found out yet, cannot commit and so never gives them. One without terms gives them at once. */
 static inline void cv_broker_only_with_a_commit(struct cv_broker *broker) {
   broker->changed = broker->changed || broker->config.term > 0;
 }

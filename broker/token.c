@@ -90,8 +90,8 @@ static enum cv_err take(struct cv_broker *broker, struct cv_broker_campaign *cam
              : CV_ERR_LIMIT;
 }
 
-/* Expired: at its next arrival the worker is told when to come again. A table may be full here and have room in a later
- * term. */
+/* A token for which a table has no room is expired: at its next arrival the worker is told when to come again. A
+ * later term may have room. Other errors pass. */
 static enum cv_err without_room(struct cv_broker *broker, enum cv_err err) {
   if (err != CV_ERR_LIMIT) {
     return err;

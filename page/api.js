@@ -28,9 +28,9 @@ export async function boundary(id, arm) {
 }
 
 /**
- * Follows a campaign after the step `after`. `on` has step, state, live, link, and without argument reload, open and lost;
- * and refused, with the server's sentence. The browser connects again by itself; where it gives up, this tries again
- * after a while, unless the server refuses this page.
+ * Follows a campaign after the step `after`. `on` has step, state, live, link, and without argument reload, open and
+ * lost; and refused, with the server's sentence. The browser connects again by itself; where it gives up, this tries
+ * again after a while, unless the server refuses this page.
  * Returns a function that ends it.
  */
 export function follow(id, after, on) {

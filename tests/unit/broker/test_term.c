@@ -50,6 +50,14 @@ static void test_a_ticket_of_a_later_term_is_not_answered(void **state) {
   }
 }
 
+/* A world of which nothing is left to store. */
+static void begin_in_term(struct world *world, struct token *ret, uint64_t term) {
+  begin(world, ret);
+  world->core->config.term = term;
+  (void)turn(world, false);
+  assert_false(turn(world, false));
+}
+
 /* Answers that a later term may contradict leave with a commit, which fails if the term is over. */
 static void test_an_answer_to_a_requester_leaves_with_a_commit(void **state) {
   static const struct cv_order_frame asked[] = {{.kind = CV_ORDER_CANCEL, .as.campaign = 99},
@@ -58,10 +66,7 @@ static void test_an_answer_to_a_requester_leaves_with_a_commit(void **state) {
   for (uint64_t term = 0; term <= 3; term += 3) {
     struct world world;
     struct token token;
-    begin(&world, &token);
-    world.core->config.term = term;
-    (void)turn(&world, false);
-    assert_false(turn(&world, false));
+    begin_in_term(&world, &token, term);
     for (size_t i = 0; i < CV_COUNT(asked); i++) {
       ask(&world, &asked[i]);
       assert_true(turn(&world, false) == (term > 0));
@@ -77,9 +82,7 @@ static void test_a_full_table_is_answered_with_a_commit(void **state) {
   for (uint64_t term = 0; term <= 3; term += 3) {
     struct world world;
     struct token token;
-    begin(&world, &token);
-    world.core->config.term = term;
-    (void)turn(&world, false);
+    begin_in_term(&world, &token, term);
     world.core->campaigns->payers.most = 0;
     uint64_t commits = world.commits;
     assert_int_equal(world_verdict_of(&world, &token, 1), CV_VERDICT_EXPIRED);
