@@ -2,6 +2,7 @@
 """Campaigns over brokers that take over from each other: the same end as undisturbed, and nothing acknowledged lost."""
 import asyncio
 import random
+import shutil
 import signal
 import time
 
@@ -136,4 +137,22 @@ def test_a_campaign_goes_on_with_the_next_broker(deployment, store, undisturbed,
         run.disturb(how, chance)
     run.brokers.active()
     run.when(0)  # it was not over before
+    run.check_end(undisturbed)
+
+
+def test_the_clone_of_a_machine_takes_over(deployment, store, undisturbed):
+    """It has the anchor that the active broker had some time before."""
+    brokers = Brokers(deployment, store, 3)
+    run = SharedRun(deployment, brokers)
+    assert brokers.running[2].stop() == 0
+    run.start_crowd(1500)
+    run.go_on(skip=[2])
+    original = brokers.active()
+    shutil.copy(deployment.folder / f"anchor-{original}", deployment.folder / "anchor-2")
+    run.go_on(skip=[2])
+    brokers.start(2).wait_for("standing by: term .* is active")
+    for i in (1 - original, original):
+        killed(brokers.running[i], None)
+    assert brokers.active() == 2
+    run.go_on()
     run.check_end(undisturbed)

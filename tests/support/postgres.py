@@ -42,11 +42,13 @@ def run(command, **kwargs):
 
 
 class Server:
-    """`start()` makes and starts it, in a network namespace of this name if there is one; `close()` ends it and removes
-    its folder."""
+    """`start()` makes and starts it, in a network namespace of this name if there is one, at the address `host`;
+    `close()` ends it and removes its folder. `name`: how the server that it is a replica of knows it; `hosts`: the
+    addresses of all replicas."""
 
-    def __init__(self, replica_of=None, in_memory=False, network=None):
+    def __init__(self, replica_of=None, in_memory=False, network=None, host="127.0.0.1", name="replica", hosts=()):
         self.within = () if network is None else ("ip", "netns", "exec", network)
+        self.host, self.name, self.hosts = host, name, {host, *hosts}
         self.folder = Path(tempfile.mkdtemp(prefix="crowdveil-postgres-", dir="/dev/shm" if in_memory else "/tmp"))
         self.data, self.port, self.replica_of = self.folder / "data", free_port(), replica_of
         self.process, self.prefix = None, []  # words before its command
@@ -63,11 +65,12 @@ class Server:
             self.make_certificate()
             (self.data / "pg_hba.conf").write_text(
                 "local all postgres trust\n"
-                "hostssl all all 127.0.0.1/32 scram-sha-256\nhostssl replication all 127.0.0.1/32 scram-sha-256\n")
+                "hostssl all all all scram-sha-256\nhostssl replication all all scram-sha-256\n")
         else:
-            run(as_user([PROGRAMS / "pg_basebackup", "-D", self.data, "-R", "-X", "stream", "-c", "fast", "-d",
-                         f"host=127.0.0.1 port={self.replica_of.port} user=postgres sslmode=require "
-                         f"application_name=replica passfile={self.origin.folder / 'own-passwords'}", "-w"]))
+            run([*self.within, *as_user(
+                [PROGRAMS / "pg_basebackup", "-D", self.data, "-R", "-X", "stream", "-c", "fast", "-d",
+                 f"host={self.replica_of.host} port={self.replica_of.port} user=postgres sslmode=require "
+                 f"application_name={self.name} passfile={self.origin.folder / 'own-passwords'}", "-w"])])
         return self
 
     def write(self, name, text, mode=0o644):
@@ -85,10 +88,11 @@ class Server:
         return path
 
     def make_certificate(self):
-        """A server certificate for 127.0.0.1, which is its own CA."""
+        """A server certificate for all addresses, which is its own CA."""
         key, cert = self.folder / "server.key", self.folder / "server.crt"
         run(as_user(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-                     "-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1",
+                     "-days", "2", "-subj", "/CN=server", "-addext",
+                     f"subjectAltName={','.join(f'IP:{host}' for host in sorted(self.hosts))}",
                      "-keyout", str(key), "-out", str(cert)]))
         passwords = f"*:*:*:{OWNER}:secret\n*:*:*:{USER}:secret\n*:*:*:postgres:admin\n"
         self.write("own-passwords", passwords, 0o600)
@@ -112,7 +116,7 @@ class Server:
 
     def options(self, **settings):
         files = self.origin.folder
-        settings = {"port": self.port, "listen_addresses": "127.0.0.1", "unix_socket_directories": self.folder,
+        settings = {"port": self.port, "listen_addresses": self.host, "unix_socket_directories": self.folder,
                     "ssl": "on", "ssl_cert_file": files / "server.crt", "ssl_key_file": files / "server.key",
                     "max_connections": 40, "log_line_prefix": "%m [%p] ", **settings}
         return [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
@@ -180,7 +184,7 @@ class Server:
 
     def uri(self, user=USER, database="crowdveil", servers=None):
         """As the setting `store` takes it."""
-        hosts = ",".join(f"127.0.0.1:{server.port}" for server in servers or [self])
+        hosts = ",".join(f"{server.host}:{server.port}" for server in servers or [self])
         return (f"postgresql://{user}@{hosts}/{database}?sslmode=verify-full&sslrootcert={self.ca}"
                 f"&passfile={self.passfile}")
 

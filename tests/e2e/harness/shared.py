@@ -23,9 +23,11 @@ TABLES = ("meta", "campaign", "plan", "release", "ledger", "recovery", "ended", 
 class Brokers:
     """`count` brokers of the deployment, at addresses that stay. `changes` are settings that differ."""
 
-    def __init__(self, deployment, server, count=2, durability="one-server", servers=None, **changes):
+    def __init__(self, deployment, server, count=2, durability="one-server", servers=None, networks=None, **changes):
+        """`networks`: (words before the command, host) of each, if these differ."""
         self.deployment, self.server = deployment, server
-        self.addresses = [f"127.0.0.1:{postgres.free_port()}" for _ in range(count)]
+        self.prefixes, hosts = zip(*(networks or [((), "127.0.0.1")] * count))
+        self.addresses = [f"{host}:{postgres.free_port()}" for host in hosts]
         self.changes = {**NOISE, "state": None, "store": server.uri(servers=servers), "store_durability": durability,
                         **changes}
         self.running = [None] * count
@@ -40,13 +42,13 @@ class Brokers:
     def migrate(self):
         """Makes the tables, and the key that all brokers have."""
         config = write_config(self.deployment.folder / "migrate.yaml", self.settings(0))
-        done = subprocess.run([PROGRAMS["broker-postgresql"], "--config", config, "--migrate",
+        done = subprocess.run([*self.prefixes[0], PROGRAMS["broker-postgresql"], "--config", config, "--migrate",
                                self.server.uri(postgres.OWNER)], capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
     def start(self, i):
-        self.running[i] = self.deployment.start("broker", self.settings(i), name=f"broker-{i}")
+        self.running[i] = self.deployment.start("broker", self.settings(i), name=f"broker-{i}", prefix=self.prefixes[i])
         return self.running[i]
 
     def start_all(self):

@@ -20,8 +20,9 @@ class SharedRun(Run):
         deployment.broker = self.brokers.running[self.brokers.active()]
         deployment.broker_for = lambda party: ",".join(self.brokers.addresses)
 
-    def start_crowd(self, rate):
-        self.gateways = [self.start_worker(identity, arrival_rate=rate, exit_when_done=False) for identity in GATEWAYS]
+    def start_crowd(self, rate, **settings):
+        self.gateways = [self.start_worker(identity, arrival_rate=rate, exit_when_done=False, **settings)
+                         for identity in GATEWAYS]
 
     def disturb(self, how, chance):
         """Does this to the active broker, and starts the process again."""
@@ -32,13 +33,13 @@ class SharedRun(Run):
     def commits(self):
         return int(self.brokers.server.sql("SELECT last_commit FROM crowdveil.meta", "crowdveil"))
 
-    def go_on(self, commits=20):
-        """Starts again what has ended, until there are so many more commits."""
+    def go_on(self, commits=20, skip=()):
+        """Starts again what has ended, except for these brokers, until there are so many more commits."""
         until = self.commits() + commits
 
         def is_there():
             for i, daemon in enumerate(self.brokers.running):
-                if daemon.process.poll() is not None:
+                if i not in skip and daemon.process.poll() is not None:
                     self.brokers.start(i)
             return self.commits() >= until
         wait_until(is_there, f"{commits} more commits", every=.2)
