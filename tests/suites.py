@@ -454,25 +454,27 @@ def long(tally):
     pytest(tally, "long", "tests/e2e", marks="long")
 
 
-# The last commit of the version before this one, whose programs are built from the repository's history.
+# The last commit of the version before this one, whose programs are built from the repository's history; and the first
+# commit with a broker over PostgreSQL.
 BEFORE = "5f6923b6a53684eaee3688e0f2c99cf1eb9f2311"
 BEFORE_PROGRAMS = ("broker/crowdveil-broker", "thirdparty/crowdveil-thirdparty", "worker/crowdveil-worker",
                    "deploy/launcher/crowdveil")
+BEFORE_POSTGRESQL = "28da6e851356d67e5dd471574c5d5b82ba779afe"
 
 
-def build_before():
+def build_before(commit, programs):
     """(build folder outside the tree, None), made once; or (None, reason)."""
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "crowdveil" / BEFORE[:12]
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "crowdveil" / commit[:12]
     if not (folder / "complete").exists():
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        archive = subprocess.run(["git", "-c", f"safe.directory={ROOT}", "archive", BEFORE], cwd=ROOT,
+        archive = subprocess.run(["git", "-c", f"safe.directory={ROOT}", "archive", commit], cwd=ROOT,
                                  capture_output=True)
         if archive.returncode:
             return None, "the checkout does not have the history of the version before"
         subprocess.run(["tar", "-x", "-C", folder], input=archive.stdout, check=True)
         for command in (["meson", "setup", "-Ddebug=false", folder / "build", folder],
-                        ["ninja", "-C", folder / "build", *BEFORE_PROGRAMS]):
+                        ["ninja", "-C", folder / "build", *programs]):
             done = run(command)
             if done.returncode:
                 return None, f"the version before cannot be built: {tail(done.stdout, 3)}"
@@ -482,12 +484,18 @@ def build_before():
 
 def before(tally):
     """Programs of the version before beside those of this one."""
-    folder, reason = build_before()
-    if folder is None:
-        tally.skip("before", reason)
-        return
-    pytest(tally, "before", "tests/e2e/test_peers_before.py", marks="before", dist="load",
-           env={"CROWDVEIL_BEFORE": str(folder)})
+    found = {}
+    for name, commit, programs in (("CROWDVEIL_BEFORE", BEFORE, BEFORE_PROGRAMS),
+                                   ("CROWDVEIL_BEFORE_POSTGRESQL", BEFORE_POSTGRESQL,
+                                    ["broker/crowdveil-broker-postgresql"])):
+        folder, reason = build_before(commit, programs)
+        if folder is None:
+            tally.skip(name, reason)
+        else:
+            found[name] = str(folder)
+    if found:
+        pytest(tally, "before", "tests/e2e/test_peers_before.py", "tests/e2e/test_takeover_upgrade.py", marks="before",
+               dist="load", env=found)
 
 
 def containers(tally, extra=()):
