@@ -141,9 +141,11 @@ static enum cv_err fail_missing(struct cv_why *why) {
 
 int cv_probe_run(const char *program, const char *path) {
   struct cv_why why;
-  enum cv_err err = path != NULL ? cv_probe_health(path, CV_PROBE_MS, &why) : fail_missing(&why);
+  char line[sizeof(why.text)];
+  enum cv_err err =
+      path == NULL ? fail_missing(&why) : cv_probe_ask(path, "GET", "/health", CV_PROBE_MS, line, sizeof(line), &why);
   if (err == CV_OK) {
-    (void)printf("%s: ok\n", program);
+    (void)printf("%s: %s\n", program, line);
     return 0;
   }
   (void)fprintf(stderr, "%s: %s\n", program, why.text);

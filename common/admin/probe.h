@@ -23,8 +23,9 @@ CV_MUST_USE enum cv_err cv_probe_ask(const char *path, const char *method, const
                                      char *line, size_t size, struct cv_why *why);
 
 /*
- * Implements --probe, within CV_PROBE_MS: prints one line, on standard output if the daemon is healthy, otherwise on
- * standard error. Returns the exit status, 0 or 1. `path` NULL: no admin socket is configured.
+ * Implements --probe, within CV_PROBE_MS: prints one line: what /health says, on standard output, if the daemon is
+ * healthy; otherwise the reason, on standard error. Returns the exit status, 0 or 1. `path` NULL: no admin socket is
+ * configured.
  */
 CV_MUST_USE int cv_probe_run(const char *program, const char *path);
 

@@ -6,6 +6,7 @@ those of a machine that does much else; tests/bench/takeover.py measures.
 import random
 import re
 import signal
+import subprocess
 import time
 
 import pytest
@@ -14,7 +15,7 @@ from harness import crashes
 from harness.admin import get, metrics
 from harness.campaign import Run, outcome
 from harness.audit import audit
-from harness.daemon import wait_until
+from harness.daemon import PROGRAMS, wait_until
 from harness.shared import Brokers, postgres
 
 pytestmark = [pytest.mark.usefixtures("worker_program"),
@@ -65,6 +66,11 @@ def test_one_is_active_and_the_others_say_so(brokers):
     assert status == 503 and text.startswith("role=standby")
     wait_until(lambda: get(brokers.socket(active), "/health")[0] == 200, "the third-party is connected")
     assert get(brokers.socket(active), "/health")[1].startswith("ok role=active term=1 ")
+    for i, role in ((active, "active"), (standby, "standby")):
+        config = brokers.deployment.folder / f"broker-{i}.yaml"
+        done = subprocess.run([PROGRAMS["broker-postgresql"], "--config", config, "--probe"], capture_output=True,
+                              text=True, timeout=20)
+        assert done.stdout.startswith(f"crowdveil-broker-postgresql: ok role={role} term=1 since="), done
     told = [metrics(brokers.socket(i)) for i in (active, standby)]
     assert [one["crowdveil_broker_active"] for one in told] == [1, 0]
     assert [one["crowdveil_broker_term"] for one in told] == [1, 1]

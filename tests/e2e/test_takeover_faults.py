@@ -140,33 +140,3 @@ def test_the_active_broker_is_cut_off_from_its_database(deployment, server, undi
     finally:
         for relay in brokers.relays:
             relay.close()
-
-
-@pytest.mark.long
-def test_a_restore_to_a_point_in_time_that_lacks_commits_is_refused(deployment, server):
-    """As docs/operations.md has it: a base backup, archived WAL, a time; anchors find that commits are missing."""
-    archive = server.folder / "archive"
-    archive.mkdir()
-    server.own(archive)
-    server.start(archive_mode="on", archive_command=f"cp %p {archive}/%f").add_store()
-    restored = postgres.Server(replica_of=server)
-    try:
-        run = SharedRun(deployment, Brokers(deployment, server, 1))
-        run.start_crowd(1500)
-        restored.make()
-        run.go_on()
-        moment = server.sql("SELECT clock_timestamp()")
-        run.go_on()
-        assert run.brokers.running[0].stop() == 0
-        server.stop()  # archives the rest
-        (restored.data / "standby.signal").rename(restored.data / "recovery.signal")
-        restored.start(restore_command=f"cp {archive}/%f %p", recovery_target_time=moment,
-                       recovery_target_action="promote")
-        wait_until(lambda: restored.sql("SELECT pg_is_in_recovery()") == "f", "the server writes")
-        run.brokers.changes["store"] = restored.uri()
-        daemon = run.brokers.start(0)
-        daemon.wait_for("warning: standing by: .*expected a database with all that was acknowledged")
-        assert restored.sql("SELECT disputed FROM crowdveil.meta", "crowdveil")
-        assert not run.brokers.is_active(0)
-    finally:
-        restored.close()
