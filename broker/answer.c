@@ -52,7 +52,8 @@ static enum cv_err fill_status(struct cv_broker *broker, struct cv_broker_conn *
   requester->order.as.status = (struct cv_status){.campaigns = n - first,
                                                   .campaign = progress + first,
                                                   .broker = broker->config.name,
-                                                  .uptime_ms = broker->now_ms - broker->started_ms};
+                                                  .uptime_ms = broker->now_ms - broker->started_ms,
+                                                  .term = broker->config.term};
   return CV_OK;
 }
 

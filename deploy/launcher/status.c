@@ -72,13 +72,25 @@ static enum cv_answer answer_json(const struct cv_config_table *table, json_t *o
   return cv_launcher_print_json(table, object, 0) == 0 ? CV_ANSWER_DONE : CV_ANSWER_FAILED;
 }
 
-static enum cv_answer status_json(const struct cv_status *status) {
+static enum cv_answer status_json(const struct cv_status *status, const char *address) {
   json_t *all = json_array();
   for (size_t i = 0; i < status->campaigns; i++) {
     all = cv_json_append(all, progress_json(&status->campaign[i]));
   }
-  return answer_json(&status_table, json_pack("{s:s, s:I, s:o}", "broker", status->broker, "uptime_ms",
-                                              (json_int_t)status->uptime_ms, "campaigns", all));
+  return answer_json(&status_table,
+                     json_pack("{s:s, s:s, s:I, s:I, s:o}", "broker", status->broker, "address", address, "term",
+                               (json_int_t)status->term, "uptime_ms", (json_int_t)status->uptime_ms, "campaigns", all));
+}
+
+/* Of several processes over one database: which one is active, and since when. */
+static void print_broker(const struct cv_status *status, const char *address) {
+  double up_s = (double)status->uptime_ms / 1000;
+  if (status->term == 0) {
+    (void)printf("broker %s at %s, up for %.0f s\n", status->broker, address, up_s);
+  } else {
+    (void)printf("broker %s at %s, active in term %" PRIu64 " for %.0f s\n", status->broker, address, status->term,
+                 up_s);
+  }
 }
 
 static enum cv_answer on_status(void *data, struct cv_client *client, const struct cv_order_frame *frame) {
@@ -88,9 +100,9 @@ static enum cv_answer on_status(void *data, struct cv_client *client, const stru
     return CV_ANSWER_MORE;
   }
   if (settings->json) {
-    return status_json(status);
+    return status_json(status, cv_peer_address(client->peer));
   }
-  (void)printf("broker %s, up for %.0f s\n", status->broker, (double)status->uptime_ms / 1000);
+  print_broker(status, cv_peer_address(client->peer));
   for (size_t i = 0; i < status->campaigns; i++) {
     const struct cv_progress *progress = &status->campaign[i];
     char line[96];

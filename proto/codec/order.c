@@ -196,6 +196,7 @@ static enum cv_err put_status(const struct cv_status *from, struct cv_arena *scr
     return CV_ERR_LIMIT;
   }
   to->uptime_ms = from->uptime_ms;
+  to->term = from->term;
   to->n_campaigns = from->campaigns;
   for (size_t i = 0; i < from->campaigns; i++) {
     CV_TRY(put_progress(&from->campaign[i], scratch, &row[i]));
@@ -490,6 +491,7 @@ static enum cv_err take_status(const Crowdveil__Order__StatusAnswer *in, struct 
   }
   ret->broker = in->broker;
   ret->uptime_ms = in->uptime_ms;
+  ret->term = in->term;
   ret->campaign = cv_codec_room(arena, in->n_campaigns, sizeof(*ret->campaign));
   if (ret->campaign == NULL) {
     return CV_ERR_LIMIT;

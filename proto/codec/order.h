@@ -110,7 +110,8 @@ struct cv_status {
   size_t campaigns;
   struct cv_progress *campaign;
   const char *broker;
-  uint64_t uptime_ms;
+  uint64_t uptime_ms; /* since this process has been active */
+  uint64_t term;      /* 0: no other process may take over */
 };
 
 /* Asks for the statement of a campaign, or of a plan before it is submitted. */

@@ -352,7 +352,8 @@ class Status:
     """The requester's campaigns at a broker."""
     campaigns: tuple[Progress, ...]
     broker: str
-    uptime_ms: int
+    uptime_ms: int  # since this process has been active
+    term: int = 0   # of the active process, if several share a database
 
     @classmethod
     def of(cls, message: Any) -> Status:

@@ -3,6 +3,7 @@
 Brokers over PostgreSQL: one is active, another takes over, and the end is the same as without. The bounds on times are
 those of a machine that does much else; tests/bench/takeover.py measures.
 """
+import json
 import random
 import re
 import signal
@@ -15,6 +16,7 @@ from harness import crashes
 from harness.admin import get, metrics
 from harness.campaign import Run, outcome
 from harness.audit import audit
+from harness.commands import crowdveil
 from harness.daemon import PROGRAMS, wait_until
 from harness.shared import Brokers, postgres
 
@@ -100,6 +102,24 @@ def test_another_takes_over_from_one_that_is_killed(brokers):
         assert took < 10, f"{took:.2f} s"
         assert metrics(brokers.socket(1 - active))["crowdveil_broker_term"] == term
         brokers.start(active)
+
+
+def test_a_requester_is_told_which_one_is_active(deployment, brokers):
+    files = deployment.pki.issue("requester/alice")
+    deployment.broker_for = lambda party: ",".join(brokers.addresses)
+    words = ["status", "--broker", deployment.broker_for("requester"), "--broker-name", "main", "--patience", "30s",
+             "--tls-ca", files.ca, "--tls-cert", files.cert, "--tls-key", files.key]
+    for term in (1, 2):
+        active = brokers.active()
+        line = f"broker main at {brokers.addresses[active]}, active in term {term} for [0-9]+ s\n"
+        assert re.match(line, crowdveil(*words).stdout)
+        told = json.loads(crowdveil(*words, "--json").stdout)
+        assert (told["address"], told["term"]) == (brokers.addresses[active], term)
+        since = metrics(brokers.socket(active))["crowdveil_broker_since_seconds"]
+        assert told["uptime_ms"] / 1000 <= time.time() - since + 1
+        with deployment.requester_in_python() as requester:
+            assert requester.status().term == term
+        assert brokers.running[active].stop() == 0
 
 
 def test_a_broker_that_is_stopped_hands_over(brokers):

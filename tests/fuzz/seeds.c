@@ -321,7 +321,7 @@ static void order(void) {
                    .standings = CV_COUNT(standings),
                    .standing = standings,
                    .last = true}},
-      {.kind = CV_ORDER_STATUS_ANSWER, .as.status = {.campaigns = 1, .campaign = &progress, .broker = "b"}},
+      {.kind = CV_ORDER_STATUS_ANSWER, .as.status = {.campaigns = 1, .campaign = &progress, .broker = "b", .term = 2}},
       {.kind = CV_ORDER_ERROR, .as.error = "no"},
       {.kind = CV_ORDER_LEDGER, .as.ledger = {.has_plan = true, .plan = make_spec()}},
       {.kind = CV_ORDER_STATEMENT,

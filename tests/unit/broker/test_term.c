@@ -72,6 +72,9 @@ static void test_an_answer_to_a_requester_leaves_with_a_commit(void **state) {
       assert_true(turn(&world, false) == (term > 0));
       assert_int_equal(world.order->requester->order.kind,
                        asked[i].kind == CV_ORDER_STATUS ? CV_ORDER_STATUS_ANSWER : CV_ORDER_ERROR);
+      if (asked[i].kind == CV_ORDER_STATUS) {
+        assert_int_equal(world.order->requester->order.as.status.term, term);
+      }
       assert_false(turn(&world, false));
     }
     world_end(&world);

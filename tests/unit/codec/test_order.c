@@ -251,8 +251,11 @@ static struct made *make_frame(uint64_t seed) {
       random_part(rng, made);
       break;
     case CV_ORDER_STATUS_ANSWER:
-      frame->as.status = (struct cv_status){
-          .campaigns = ROWS, .campaign = made->progress, .broker = "broker one", .uptime_ms = random_u64(rng)};
+      frame->as.status = (struct cv_status){.campaigns = ROWS,
+                                            .campaign = made->progress,
+                                            .broker = "broker one",
+                                            .uptime_ms = random_u64(rng),
+                                            .term = random_u64(rng)};
       for (size_t i = 0; i < ROWS; i++) {
         random_progress(rng, &made->progress[i]);
       }
@@ -401,6 +404,7 @@ static void assert_frames_equal(const struct cv_order_frame *a, const struct cv_
       }
       assert_string_equal(a->as.status.broker, b->as.status.broker);
       assert_int_equal(a->as.status.uptime_ms, b->as.status.uptime_ms);
+      assert_int_equal(a->as.status.term, b->as.status.term);
       break;
     case CV_ORDER_ERROR:
       assert_string_equal(a->as.error, b->as.error);
