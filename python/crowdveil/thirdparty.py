@@ -31,12 +31,14 @@ class _Peer:
 
     def __init__(self, name: str, writer: asyncio.StreamWriter) -> None:
         self.name, self.writer, self.splitter, self.greeted = name, writer, Splitter(LARGE_FRAME_LIMIT), False
+        self.term, self.over = 0, False  # of the broker that dialled, as its hello says; this connection ends
         self.refused: list[tuple[int, str]] = []
 
     def send(self, envelope: Any) -> None:
         self.writer.write(frame(envelope.SerializeToString()))
 
     def close(self, why: str) -> None:
+        self.over = True
         envelope = schema("rank").Envelope()
         envelope.goodbye.why = why
         self.send(envelope)
@@ -100,7 +102,8 @@ class ThirdParty:
         peer = None
         try:
             name = check_peer(writer.get_extra_info("ssl_object"), "broker", self.brokers)
-            peer = self._join(_Peer(name, writer))
+            peer = _Peer(name, writer)
+            peer.send(hello("rank"))
             await self._listen(peer, reader)
         except ProtocolError as error:
             log.warning("a connection is refused: %s", error)
@@ -115,19 +118,22 @@ class ThirdParty:
                 log.info("broker %s is gone", peer.name)
             writer.close()
 
-    def _join(self, peer: _Peer) -> _Peer:
-        if peer.name in self.peers:
-            self.peers.pop(peer.name).close("a newer connection of the same broker takes over")
-        self.peers[peer.name] = peer
+    def _link(self, peer: _Peer, term: int) -> None:
+        """A broker that dials again has mostly lost its older connection, but one whose term is over, and that has not
+        found out yet, takes nothing over."""
+        before = self.peers.get(peer.name)
+        if before is not None and before.term > term:
+            raise ProtocolError(f"term {term}; a broker of term {before.term} is connected")
+        if before is not None:
+            before.close("a newer connection of the same broker takes over")
+        peer.term, self.peers[peer.name] = term, peer
         log.info("broker %s is connected", peer.name)
-        peer.send(hello("rank"))
-        return peer
 
     async def _listen(self, peer: _Peer, reader: asyncio.StreamReader) -> None:
-        while self.peers.get(peer.name) is peer:
+        while not peer.over:
             waits = FRAME_S if peer.splitter.rest or not peer.greeted else None
             data = await asyncio.wait_for(reader.read(65536), waits)
-            if not data or self.peers.get(peer.name) is not peer or self.failed:
+            if not data or peer.over or self.failed:
                 return
             why = self._turn(peer, data)
             if why:
@@ -144,6 +150,8 @@ class ThirdParty:
                 self._hear(peer, decode("rank", payload))
         except ProtocolError as error:
             why = str(error)
+        if self.peers.get(peer.name) is not peer:
+            return why
         books = {key: book for key, book in self.books.items() if key[0] == peer.name and (book.changed or book.due)}
         if any(book.changed for book in books.values()):
             self.store.commit([(broker, book) for (broker, _), book in books.items()])
@@ -170,7 +178,9 @@ class ThirdParty:
 
     def _hear(self, peer: _Peer, envelope: Any) -> None:
         check_hello(envelope, peer.greeted)
-        peer.greeted = True
+        if envelope.HasField("hello") and not peer.greeted:
+            self._link(peer, envelope.hello.term)
+            peer.greeted = True
         if envelope.HasField("goodbye"):
             log.info("broker %s closes the connection: %s", peer.name, envelope.goodbye.why)
         if envelope.opened or envelope.acks or envelope.plans or envelope.results:

@@ -8,6 +8,7 @@ import sqlite3
 import pytest
 
 from crowdveil import Accept, Counts, End, Gateway, Requester, Spec, Worker
+from crowdveil.wire import Connection, context, decode, hello
 from harness.admin import metrics
 from harness.campaign import NOISE
 from harness.daemon import PYTHON, ROOT
@@ -68,6 +69,33 @@ def test_a_policy_in_python_ranks_behind_the_real_broker_although_it_is_killed(d
 
 def seen_end(seen):
     return hasattr(seen, "standings")
+
+
+def test_a_policy_in_python_listens_to_the_broker_of_the_latest_term(deployment):
+    """One whose term is over, and that has not found out yet, takes nothing over; one of the same term or a later one
+    does."""
+    bayes, files = Bayes(deployment), deployment.pki.issue("broker/main")
+
+    def dial(term):
+        connection = Connection(bayes.address, context(files.ca, files.cert, files.key), "thirdparty")
+        envelope = hello("rank")
+        envelope.hello.term = term
+        connection.send(envelope.SerializeToString())
+        assert decode("rank", connection.receive()).HasField("hello")
+        return connection
+
+    def goodbye(connection):
+        return decode("rank", connection.receive()).goodbye.why
+    first = dial(2)
+    bayes.daemon.wait_for("broker main is connected")
+    assert goodbye(dial(1)) == "term 1; a broker of term 2 is connected"
+    for term in (2, 3):
+        mark = bayes.daemon.mark()
+        next_one = dial(term)
+        assert goodbye(first) == "a newer connection of the same broker takes over"
+        bayes.daemon.wait_for("broker main is connected", after=mark)
+        first = next_one
+    assert bayes.daemon.stop() == 0
 
 
 ACCEPT = Accept(requesters=["alice"], privatizers=["none", "randomized-response", "laplace"], epsilon=5, tokens=0)
