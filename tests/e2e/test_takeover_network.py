@@ -87,6 +87,7 @@ def test_any_two_are_cut_off_from_each_other(deployment, stack, undisturbed):
         assert daemon.wait() == 1
         assert "the term is over" in daemon.text() or "cannot store" in daemon.text(), daemon.text()
 
+    assert world.metric(brokers.active(), "crowdveil_broker_replica") == 1
     link_is_lost_and_found("rank", "crowdveil_thirdparty_connected")
     link_is_lost_and_found("crowd", 'crowdveil_connections{role="gateway"}')
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every single allocation fails once: in the core over a whole small campaign, and in the store. Compiled with
- * WORLD_GRAPH or WORLD_HIRES (world.h) the campaign has a feedback graph, or is a recruitment.
+ * WORLD_GRAPH or WORLD_HIRES (world.h) the campaign has a feedback graph, or is a recruitment; with WORLD_POSTGRES only
+ * the store is tested, some of its allocations, as each round makes new sessions with a server.
  */
 // clang-format off
 #include <setjmp.h>
@@ -125,12 +126,12 @@ static void test_one_allocation_fails_around_a_cancellation(void **state) {
  * kind has failures there.
  */
 static void without_memory_in_the_store(bool all_after) {
-  const bool from_the_first_opening = !WORLD_GRAPH && !WORLD_HIRES && !WORLD_TWO;
+  const bool from_the_first_opening = STORED_IN_FILE && !WORLD_GRAPH && !WORLD_HIRES && !WORLD_TWO;
   struct world first;
   world_make(&first);
   run_campaign(&first, false);
   world_end(&first);
-  ALLOC_FAULT_EACH(fault, .rest = all_after, .step = all_after ? 31 : 7) {
+  ALLOC_FAULT_EACH(fault, .rest = all_after, .step = (all_after ? 31 : 7) * (STORED_IN_FILE ? 1 : 39)) {
     struct world world;
     OPENSSL_thread_stop();
     int64_t before = alloc_fault_live();
@@ -156,12 +157,14 @@ static void test_all_allocations_of_the_store_fail_from_one_on(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
+  const struct CMUnitTest core[] = {
       cmocka_unit_test(test_one_allocation_fails),
       cmocka_unit_test(test_all_allocations_fail_from_one_on),
       cmocka_unit_test(test_one_allocation_fails_around_a_cancellation),
+  };
+  const struct CMUnitTest store[] = {
       cmocka_unit_test(test_one_allocation_of_the_store_fails),
       cmocka_unit_test(test_all_allocations_of_the_store_fail_from_one_on),
   };
-  return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
+  return (STORED_IN_FILE ? cmocka_run_group_tests_name("core", core, NULL, NULL) : 0) + STORED_RUN("store", store);
 }
