@@ -2,7 +2,7 @@
 """Brokers over PostgreSQL are set up, and what runs is changed, by the commands that docs/operations.md prints."""
 import pytest
 
-from client.requester import spec
+from client.requester import end_name, spec
 from client.worker import Session, work
 from crowdveil.wire import GRID
 from harness.daemon import wait_until
@@ -27,6 +27,17 @@ def site_of(deployment):
         site.close()
 
 
+def one_token(deployment):
+    """Of a new campaign."""
+    with deployment.requester() as requester:
+        requester.submit(spec(2, epsilon=.5, tokens=100_000, tokens_per_worker=1, policy_params={
+            "alpha": .001, "delta": 1e-9, "tokens_per_round": 20}))
+    files = deployment.pki.issue("gateway/300001-302000")
+    with Session(deployment.broker.address, files.ca, files.cert, files.key, timeout=20) as session:
+        verdicts, _ = work(session, [300001], lambda worker, arm, place: GRID // 2, credit=1)
+    assert verdicts["accepted"] == 1
+
+
 def test_set_up(deployment, site_of):
     deployment.start_thirdparty()
     site = site_of()
@@ -36,13 +47,7 @@ def test_set_up(deployment, site_of):
     assert site.servers["db1"].sql("SELECT application_name, sync_state FROM pg_stat_replication") == "replica|sync"
     assert brokers.settings(0)["store_durability"] == "replicated"
     deployment.broker = brokers.running[brokers.active()]
-    with deployment.requester() as requester:
-        requester.submit(spec(2, epsilon=.5, tokens=100_000, tokens_per_worker=1, policy_params={
-            "alpha": .001, "delta": 1e-9, "tokens_per_round": 20}))
-    files = deployment.pki.issue("gateway/1-2000")
-    with Session(deployment.broker.address, files.ca, files.cert, files.key, timeout=20) as session:
-        verdicts, _ = work(session, [1], lambda worker, arm, place: GRID // 2, credit=1)
-    assert verdicts["accepted"] == 1
+    one_token(deployment)
     assert tokens(site.servers["db2"]) == 1, "the replica lacks the token"
 
 
@@ -80,3 +85,63 @@ def test_hand_over_and_switch_the_primary(deployment, site_of, undisturbed):
     site.brokers.server = site.servers["db2"]
     run.go_on()
     run.check_end(undisturbed)
+
+
+@pytest.fixture
+def archived(deployment, site_of):
+    """(site, run): a campaign goes on, with a base backup from its beginning."""
+    site = site_of()
+    run = campaign(deployment, site)
+    site.follow("Archiving")
+    run.go_on(5)
+    return site, run
+
+
+def restore(site, moment):
+    """After the brokers and the servers have been stopped, up to the start of the brokers."""
+    (folder,) = (site.servers["db1"].folder / "backup").iterdir()
+    site.follow("Restoring to a point in time", slice(2, -1), values={
+        "2026-11-27 13:45:00+00": moment, "/srv/backup/2026-11-27": folder})
+
+
+def test_a_restore_to_a_point_in_time_that_lacks_nothing(archived, undisturbed):
+    site, run = archived
+    title, server = "Restoring to a point in time", site.servers["db1"]
+    site.follow(title, slice(0, 1))
+    before, moment = run.commits(), server.sql("SELECT clock_timestamp()")
+    server.sql("CREATE DATABASE mistake")
+    site.follow(title, slice(1, 2))
+    restore(site, moment)
+    assert server.sql("SELECT count(*) FROM pg_database WHERE datname = 'mistake'") == "0"
+    assert run.commits() == before
+    site.follow(title, slice(-1, None))
+    run.go_on()
+    run.check_end(undisturbed)
+
+
+def test_a_restore_to_a_point_in_time_that_lacks_commits(archived, deployment):
+    """The brokers refuse it by their anchors, and a recovery accepts it: at least what they had charged is charged."""
+    site, run = archived
+    title, server, brokers = "Restoring to a point in time", site.servers["db1"], site.brokers
+    moment = server.sql("SELECT clock_timestamp()")
+    run.go_on()
+    deployment.broker = brokers.running[brokers.active()]
+    with deployment.requester() as requester:
+        spent = [account.spent for account in requester.ledger(run.campaign).accounts]
+    site.follow(title, slice(2))
+    restore(site, moment)
+    site.follow(title, slice(-1, None))
+    for daemon in brokers.running:
+        daemon.wait_for("warning: standing by: .*expected a database with all that was acknowledged")
+    assert server.sql("SELECT disputed FROM crowdveil.meta", "crowdveil")
+    assert not any(brokers.is_active(i) for i in range(2))
+    title = "Back to an earlier time"
+    site.follow(title, slice(3))
+    assert "1 open campaigns have ended" in site.said
+    site.follow(title, slice(3, None))
+    deployment.broker = brokers.running[brokers.active()]
+    with deployment.requester() as requester:
+        statement = requester.ledger(run.campaign)
+    assert end_name(statement.end) == "recovered" and statement.floor_micro > 0
+    assert all(now.spent >= then for now, then in zip(statement.accounts, spent, strict=True))
+    one_token(deployment)

@@ -64,7 +64,7 @@ class Site:
     settings of the brokers that differ from the printed ones."""
 
     def __init__(self, deployment, **changes):
-        self.deployment, self.masked, self.installed = deployment, set(), {}
+        self.deployment, self.masked, self.installed, self.said = deployment, set(), {}, ""
         first = postgres.Server()
         self.servers = dict(zip(SERVERS, (first, postgres.Server(replica_of=first))))
         self.brokers = PrintedBrokers(self, changes)
@@ -151,17 +151,15 @@ class Site:
         if not is_sql and command.split()[0] in ("systemctl", "apt"):
             getattr(self, command.split()[0])(host, *command.split()[1:])
             return
-        said = []
-
         def says_it():
             done = self.sql(host, command) if is_sql else self.shell(host, command)
-            said[:] = [done.stdout.strip()]
+            self.said = done.stdout.strip()
             assert done.returncode == 0 or found, f"{place}: {command}: {done.stdout}"
             return done.returncode == 0 and expected in done.stdout
         try:
             wait_until(says_it, f"{place}: {command} says {expected}", timeout=10)
         finally:
-            print(*said)
+            print(self.said)
 
     def shell(self, host, command):
         path = {"PATH": f"{self.bin}:{postgres.PROGRAMS}:/usr/sbin:/usr/bin:/sbin:/bin"}
