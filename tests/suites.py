@@ -454,12 +454,15 @@ def long(tally):
     pytest(tally, "long", "tests/e2e", marks="long")
 
 
-# The last commit of the version before this one, whose programs are built from the repository's history; and the first
-# commit with a broker over PostgreSQL.
-BEFORE = "5f6923b6a53684eaee3688e0f2c99cf1eb9f2311"
-BEFORE_PROGRAMS = ("broker/crowdveil-broker", "thirdparty/crowdveil-thirdparty", "worker/crowdveil-worker",
-                   "deploy/launcher/crowdveil")
-BEFORE_POSTGRESQL = "28da6e851356d67e5dd471574c5d5b82ba779afe"
+# Earlier versions whose programs are built from the repository's history, by the variable with their build folder: the
+# last commit of the version before this one, and the first commit that has a broker over PostgreSQL.
+BEFORE = {
+    "CROWDVEIL_BEFORE": ("5f6923b6a53684eaee3688e0f2c99cf1eb9f2311", (
+        "broker/crowdveil-broker", "thirdparty/crowdveil-thirdparty", "worker/crowdveil-worker",
+        "deploy/launcher/crowdveil")),
+    "CROWDVEIL_BEFORE_POSTGRESQL": ("28da6e851356d67e5dd471574c5d5b82ba779afe", (
+        "broker/crowdveil-broker-postgresql",)),
+}
 
 
 def build_before(commit, programs):
@@ -471,31 +474,29 @@ def build_before(commit, programs):
         archive = subprocess.run(["git", "-c", f"safe.directory={ROOT}", "archive", commit], cwd=ROOT,
                                  capture_output=True)
         if archive.returncode:
-            return None, "the checkout does not have the history of the version before"
+            return None, f"the checkout does not have the history up to {commit[:8]}"
         subprocess.run(["tar", "-x", "-C", folder], input=archive.stdout, check=True)
         for command in (["meson", "setup", "-Ddebug=false", folder / "build", folder],
                         ["ninja", "-C", folder / "build", *programs]):
             done = run(command)
             if done.returncode:
-                return None, f"the version before cannot be built: {tail(done.stdout, 3)}"
+                return None, f"{commit[:8]} cannot be built: {tail(done.stdout, 3)}"
         (folder / "complete").touch()
     return folder / "build", None
 
 
 def before(tally):
-    """Programs of the version before beside those of this one."""
-    found = {}
-    for name, commit, programs in (("CROWDVEIL_BEFORE", BEFORE, BEFORE_PROGRAMS),
-                                   ("CROWDVEIL_BEFORE_POSTGRESQL", BEFORE_POSTGRESQL,
-                                    ["broker/crowdveil-broker-postgresql"])):
+    """Programs of earlier versions beside those of this one."""
+    env = {}
+    for name, (commit, programs) in BEFORE.items():
         folder, reason = build_before(commit, programs)
         if folder is None:
-            tally.skip(name, reason)
+            tally.skip("before", reason)
         else:
-            found[name] = str(folder)
-    if found:
-        pytest(tally, "before", "tests/e2e/test_peers_before.py", "tests/e2e/test_takeover_upgrade.py", marks="before",
-               dist="load", env=found)
+            env[name] = str(folder)
+    if env:
+        pytest(tally, "before", "tests/e2e/test_peers_before.py", "tests/e2e/test_takeover_drill.py", marks="before",
+               dist="load", env=env)
 
 
 def containers(tally, extra=()):
@@ -706,7 +707,7 @@ ABOUT = {
                 "completion in bash and zsh", "100 s"),
     "contributing": ("follows the tutorials of CONTRIBUTING.md in a copy of the tree", "170 s"),
     "page": ("the page in a headless browser; its pictures are in build/page", "60 s"),
-    "before": ("programs of the version before, built once from the repository's history, beside those of this one",
+    "before": ("programs of earlier versions, built once from the repository's history, beside those of this one",
                "60 s, the first time 120 s more"),
     "model": ("a model of several brokers over one database, explored by Spin in every state; planted faults, each of "
               "which it has to find", "60 s"),

@@ -29,7 +29,7 @@ def pytest_configure(config):
 # end.
 LONGEST = [f"test_{name}.py" for name in (
     "two_recovery", "crowd", "plan", "two", "lab_store", "seal", "launcher", "exec", "terminal", "takeover_bad_input",
-    "takeover_campaign", "teaching", "takeover_secrets", "notify", "takeover_faults", "lab_presets",
+    "takeover_drill", "takeover_campaign", "teaching", "takeover_secrets", "notify", "takeover_faults", "lab_presets",
     "takeover_recovery")]
 
 

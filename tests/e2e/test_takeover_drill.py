@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Brokers over PostgreSQL are set up, and what runs is changed, by the commands that docs/operations.md prints."""
+import os
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from client.requester import end_name, spec
 from client.worker import Session, work
 from crowdveil.wire import GRID
-from harness.daemon import wait_until
-from harness.printed import Site
+from harness.daemon import PROGRAMS, wait_until
+from harness.printed import BROKERS, Site
 from harness.shared import postgres
 from harness.takeover import SharedRun
 
@@ -15,16 +19,10 @@ pytestmark = [pytest.mark.usefixtures("worker_program"),
 
 
 @pytest.fixture
-def site_of(deployment):
-    """site_of(settings): the machines, and a third-party."""
-    made = []
-
-    def make(**changes):
-        made.append(Site(deployment, **changes))
-        return made[0]
-    yield make
-    for site in made:
-        site.close()
+def site(deployment):
+    made = Site(deployment)
+    yield made
+    made.close()
 
 
 def one_token(deployment):
@@ -38,9 +36,8 @@ def one_token(deployment):
     assert verdicts["accepted"] == 1
 
 
-def test_set_up(deployment, site_of):
+def test_set_up(deployment, site):
     deployment.start_thirdparty()
-    site = site_of()
     brokers = site.brokers
     brokers.migrate()
     site.follow("Setting up", slice(-1, None))
@@ -70,8 +67,7 @@ def hand_over(site, title="Handing over", part=slice(None)):
     assert site.brokers.active() == 1 - active
 
 
-def test_hand_over_and_switch_the_primary(deployment, site_of, undisturbed):
-    site = site_of()
+def test_hand_over_and_switch_the_primary(deployment, site, undisturbed):
     run = campaign(deployment, site)
     hand_over(site)
     run.go_on()
@@ -88,9 +84,8 @@ def test_hand_over_and_switch_the_primary(deployment, site_of, undisturbed):
 
 
 @pytest.fixture
-def archived(deployment, site_of):
+def archived(deployment, site):
     """(site, run): a campaign goes on, with a base backup from its beginning."""
-    site = site_of()
     run = campaign(deployment, site)
     site.follow("Archiving")
     run.go_on(5)
@@ -145,3 +140,42 @@ def test_a_restore_to_a_point_in_time_that_lacks_commits(archived, deployment):
     assert end_name(statement.end) == "recovered" and statement.floor_micro > 0
     assert all(now.spent >= then for now, then in zip(statement.accounts, spent, strict=True))
     one_token(deployment)
+
+
+@pytest.fixture
+def of_before(site, monkeypatch):
+    """A site where everything is of the first version over PostgreSQL, which had no `crowdveil store migrate`."""
+    folder = os.environ.get("CROWDVEIL_BEFORE_POSTGRESQL")
+    if folder is None:
+        pytest.skip("no CROWDVEIL_BEFORE_POSTGRESQL: tests/run before builds the earlier version")
+    program = Path(folder) / "broker/crowdveil-broker-postgresql"
+    monkeypatch.setitem(PROGRAMS, "before", program)
+    site.installed = dict.fromkeys(BROKERS, "before")
+
+    def make_tables():
+        done = subprocess.run([program, "--config", site.deployment.folder / "broker-0.yaml", "--migrate",
+                               site.servers["db1"].uri(postgres.OWNER)], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+    site.make_tables = make_tables
+    return site
+
+
+@pytest.mark.before
+def test_a_rolling_upgrade_and_the_way_back(deployment, of_before, undisturbed):
+    """One broker after the other, then the tables, in the middle of a campaign; and one after the other back."""
+    site, title = of_before, "Upgrading the brokers"
+    run = campaign(deployment, site)
+
+    def runs(program):
+        run.go_on()
+        for daemon in site.brokers.running:
+            assert Path(os.readlink(f"/proc/{daemon.pid}/exe")) == PROGRAMS[program].resolve()
+    runs("before")
+    hand_over(site, title, slice(4))
+    runs("broker-postgresql")
+    site.follow(title, slice(4, None))
+    runs("broker-postgresql")
+    site.packages = "before"
+    hand_over(site, title, slice(4))
+    runs("before")
+    run.check_end(undisturbed)

@@ -45,9 +45,9 @@ def printed_settings():
 class PrintedBrokers(Brokers):
     """They have the printed configuration, and the tables that the printed commands make."""
 
-    def __init__(self, site, changes):
+    def __init__(self, site):
         super().__init__(site.deployment, site.servers["db1"], len(BROKERS))
-        self.site, self.changes = site, {**NOISE, **changes}
+        self.site, self.changes = site, NOISE
 
     def settings(self, i):
         return merged(yaml.safe_load(self.site.filled(BROKERS[i], printed_settings())),
@@ -56,18 +56,25 @@ class PrintedBrokers(Brokers):
     def migrate(self):
         for i in range(len(BROKERS)):
             write_config(self.deployment.folder / f"broker-{i}.yaml", self.settings(i))
-        self.site.follow("Setting up", slice(-1))
+        self.site.follow("Setting up", slice(-2))
+        self.site.make_tables()
+
+    def start(self, i):
+        self.deployment.programs["broker"] = self.site.installed[BROKERS[i]]
+        return super().start(i)
 
 
 class Site:
-    """Two machines with servers, of which the first one runs and has nothing in it yet, and two for brokers. `changes`:
-    settings of the brokers that differ from the printed ones."""
+    """Two machines with servers, of which the first one runs and has nothing in it yet, and two for brokers.
+    `installed`: the broker's program on each machine, by its key in PROGRAMS; `packages`: what `apt` installs."""
 
-    def __init__(self, deployment, **changes):
-        self.deployment, self.masked, self.installed, self.said = deployment, set(), {}, ""
+    def __init__(self, deployment):
+        self.deployment, self.masked, self.said = deployment, set(), ""
+        self.packages = "broker-postgresql"
+        self.installed = dict.fromkeys(BROKERS, self.packages)
         first = postgres.Server()
         self.servers = dict(zip(SERVERS, (first, postgres.Server(replica_of=first))))
-        self.brokers = PrintedBrokers(self, changes)
+        self.brokers = PrintedBrokers(self)
         try:
             self.make_machines()
         except BaseException:
@@ -100,6 +107,9 @@ class Site:
         for server in reversed(self.servers.values()):
             server.close()
 
+    def make_tables(self):
+        self.follow("Setting up", slice(-2, -1))
+
     # --- placeholders
 
     def filled(self, host, text, values=()):
@@ -129,7 +139,7 @@ class Site:
                 f"{ETC}/seal.key": folder / "seal.key", f"{ETC}/ca.pem": keys.ca, f"{ETC}/cert.pem": keys.cert,
                 f"{ETC}/key.pem": keys.key, "/run/crowdveil/broker-postgresql/admin.sock": self.brokers.socket(i),
                 "/etc/crowdveil/thirdparty.yaml": folder / "thirdparty.yaml",
-                "third.example:7402": self.deployment.thirdparty_address}
+                "third.example:7402": self.deployment.thirdparty_address or "127.0.0.1:1"}
 
     # --- commands
 
@@ -206,9 +216,8 @@ class Site:
             assert daemon.stop() in (0, 1), daemon.text()  # 1: the term was over before
 
     def apt(self, host, *words):
-        """The programs that are to be installed are those of `installed`, by host; the test names them."""
         assert words[0] == "install" and any("crowdveil-broker-postgresql_" in word for word in words), words
-        self.installed[host] = self.to_install
+        self.installed[host] = self.packages
 
 
 def parts(lines):
