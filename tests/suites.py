@@ -398,7 +398,7 @@ def boundary(tally):
 EVIDENCE = ("tests/e2e/test_secrets.py", "tests/e2e/test_network.py")
 
 
-PROCESSES = min(CORES + 2, 6)  # of one run of pytest; a test waits more than it computes
+PROCESSES = min(CORES + 4, 8)  # of one run of pytest; a test waits more than it computes
 
 
 def pytest(tally, suite, *args, marks="", jobs=PROCESSES, dist="loadfile", folder=BUILD, env=None):

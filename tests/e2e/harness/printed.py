@@ -213,6 +213,7 @@ class Site:
             self.servers[host].stop()
         else:
             daemon = self.brokers.running[BROKERS.index(host)]
+            daemon.wait_for("standing by on ")  # it may have been started a moment ago
             assert daemon.stop() in (0, 1), daemon.text()  # 1: the term was over before
 
     def apt(self, host, *words):
