@@ -258,8 +258,8 @@ def count_program(tally, name, program):
 
 
 def unit(tally):
-    """Of the failing allocations every second one; the suite of the sanitizer has others, and `long` has all."""
-    meson_test(tally, "unit", BUILD, extra_env={"ALLOC_FAULT_TIMES": "2"})
+    """Of the failing allocations every fourth one; the suite of the sanitizer has others, and `long` has all."""
+    meson_test(tally, "unit", BUILD, extra_env={"ALLOC_FAULT_TIMES": "4"})
 
 
 def unit_names(folder):
@@ -309,11 +309,11 @@ NOT_UNDER_ASAN = ("broker_core_postgres", "broker_graph_postgres", "broker_pairs
 
 
 def asan(tally):
-    """Of the failing allocations every fourth one, from the second on: none that the unit suite has."""
+    """Of the failing allocations every fourth one, from the third on: none that the unit suite has."""
     watched = with_asan(tally)
     if watched.built:
         names = [name for name in unit_names(watched.folder) if name not in NOT_UNDER_ASAN]
-        meson_test(tally, "asan", watched.folder, 16, {**ASAN, "ALLOC_FAULT_FROM": "2", "ALLOC_FAULT_TIMES": "4"},
+        meson_test(tally, "asan", watched.folder, 16, {**ASAN, "ALLOC_FAULT_FROM": "3", "ALLOC_FAULT_TIMES": "4"},
                    names=names)
 
 
