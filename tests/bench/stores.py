@@ -4,10 +4,12 @@
 Single durable tokens a second with the broker's state in a file and on a PostgreSQL server of this script's own, on
 this machine. Each run gives all tokens of a campaign through two gateways; the two stores take turns.
 
-usage: tests/bench/stores.py [RUNS] [TOKENS]
+usage: tests/bench/stores.py [RUNS] [TOKENS] [BROKER]
 
 Prints medians of tokens a second, of the broker's processor time a token (with PostgreSQL the server's is not in it),
-and of its largest memory.
+and of its largest memory. With BROKER, the path of another build's crowdveil-broker, that one takes turns with this
+build's, both with a file, and the medians of the runs' ratios (this one's to the other's) follow, with their quartiles:
+a difference inside of these is noise.
 """
 import os
 import statistics
@@ -21,6 +23,7 @@ sys.path[:0] = [str(ROOT / "tests/e2e"), str(ROOT / "tests"), str(ROOT / "python
 
 from client.requester import spec  # noqa: E402
 from harness.campaign import GATEWAYS  # noqa: E402
+from harness.daemon import PROGRAMS  # noqa: E402
 from harness.deployment import Deployment  # noqa: E402
 from harness.pki import Pki  # noqa: E402
 from harness.shared import Brokers, postgres  # noqa: E402
@@ -50,12 +53,17 @@ def measure(deployment, broker, tokens):
     return tokens / took, 1e6 * (seconds - before) / tokens, peak
 
 
-def in_file(folder, pki, tokens):
+def in_file(folder, pki, tokens, program="broker"):
     deployment = Deployment(folder, pki)
+    deployment.programs["broker"] = program
     try:
         return measure(deployment.up(), deployment.broker, tokens)
     finally:
         deployment.close()
+
+
+def of_other_build(folder, pki, tokens):
+    return in_file(folder, pki, tokens, "broker-other")
 
 
 def on_server(folder, pki, tokens):
@@ -72,8 +80,17 @@ def on_server(folder, pki, tokens):
         server.close()
 
 
-def main(runs, tokens):
-    figures = {in_file: [], on_server: []}
+def compare(figures):
+    """The runs' ratios, which a change of the machine's load between the runs alters little."""
+    columns = zip(*(zip(*figures[store]) for store in (in_file, of_other_build)))
+    for what, (own, other) in zip(("tokens a second", "processor time a token"), columns):
+        low, median, high = statistics.quantiles([one / two for one, two in zip(own, other)], n=4)
+        print(f"{median:.3f} of its {what}, quartiles {low:.3f} and {high:.3f}")
+
+
+def main(runs, tokens, other=None):
+    figures = {in_file: [], on_server if other is None else of_other_build: []}
+    PROGRAMS["broker-other"] = other
     with tempfile.TemporaryDirectory() as folder:
         pki = Pki(Path(folder) / "ca")
         for run in range(runs):
@@ -86,7 +103,10 @@ def main(runs, tokens):
         rate, processor, peak = (statistics.median(column) for column in zip(*rows))
         print(f"median of {runs}, {store.__name__}: {rate:.0f} tokens a second, {processor:.2f} us of the broker's "
               f"processor time a token, {peak:.0f} MiB")
+    if other is not None:
+        compare(figures)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 5, int(sys.argv[2]) if len(sys.argv) > 2 else 1_000_000)
+    main(*(kind(given) if given else default for kind, given, default in zip(
+        (int, int, str), [*sys.argv[1:4], "", "", ""], (5, 1_000_000, None))))
