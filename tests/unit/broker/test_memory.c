@@ -157,14 +157,16 @@ static void test_all_allocations_of_the_store_fail_from_one_on(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest core[] = {
-      cmocka_unit_test(test_one_allocation_fails),
-      cmocka_unit_test(test_all_allocations_fail_from_one_on),
-      cmocka_unit_test(test_one_allocation_fails_around_a_cancellation),
-  };
   const struct CMUnitTest store[] = {
       cmocka_unit_test(test_one_allocation_of_the_store_fails),
       cmocka_unit_test(test_all_allocations_of_the_store_fail_from_one_on),
   };
-  return (STORED_IN_FILE ? cmocka_run_group_tests_name("core", core, NULL, NULL) : 0) + STORED_RUN("store", store);
+  const struct CMUnitTest all[] = {
+      cmocka_unit_test(test_one_allocation_fails),
+      cmocka_unit_test(test_all_allocations_fail_from_one_on),
+      cmocka_unit_test(test_one_allocation_fails_around_a_cancellation),
+      store[0],
+      store[1],
+  };
+  return STORED_IN_FILE ? cmocka_run_group_tests_name("memory", all, NULL, NULL) : STORED_RUN("memory", store);
 }
