@@ -144,6 +144,7 @@ def test_the_clone_of_a_machine_takes_over(deployment, store, undisturbed):
     """It has the anchor that the active broker had some time before."""
     brokers = Brokers(deployment, store, 3)
     run = SharedRun(deployment, brokers)
+    brokers.running[2].wait_for("standing by on ")
     assert brokers.running[2].stop() == 0
     run.start_crowd(1500)
     run.go_on(skip=[2])

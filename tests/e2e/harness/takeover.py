@@ -49,6 +49,7 @@ class SharedRun(Run):
         finished, export = self.finish()
         assert outcome(finished, export) == undisturbed
         for daemon in self.brokers.running:
+            daemon.wait_for("standing by on ")  # earlier, the signal ends it before it could say how
             assert daemon.stop() == 0
         assert self.deployment.thirdparty.stop() == 0
         self.deployment.anchor = str(self.deployment.folder / f"anchor-{self.last_active()}")
