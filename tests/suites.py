@@ -348,6 +348,8 @@ VALGRIND = ("valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak
 # These take minutes each; the address sanitizer covers them.
 NOT_UNDER_VALGRIND = {"sim": "thousands of schedules", "unit-lab-audit": "millions of draws",
                       "prio-secrets": "runs valgrind itself",
+                      "broker_memory_postgres": "begins hundreds of sessions",
+                      "broker_postgres_memory": "begins hundreds of sessions",
                       "sandbox": "valgrind knows neither Landlock's nor seccomp's system call"}
 
 

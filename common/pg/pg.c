@@ -352,10 +352,14 @@ static enum cv_err flush(struct cv_pg *pg, uint64_t until_ms, struct cv_why *why
   }
 }
 
-/* The next result; NULL ends a command. */
-static enum cv_err next_result(struct cv_pg *pg, uint64_t until_ms, PGresult **ret, struct cv_why *why) {
+/* The next result; NULL ends a command. `is_good`: no result was an error. Then a text of an error means that libpq had
+ * no memory for the end of the pipeline, and waits for it in vain. */
+static enum cv_err next_result(struct cv_pg *pg, bool is_good, uint64_t until_ms, PGresult **ret, struct cv_why *why) {
   while (PQisBusy(pg->conn) == 1) {
     short ready = 0;
+    if (is_good && PQerrorMessage(pg->conn)[0] != '\0') {
+      return fail_conn(pg, why);
+    }
     CV_TRY(await(pg, false, until_ms, &ready, why));
     if (PQconsumeInput(pg->conn) != 1) {
       return fail_conn(pg, why);
@@ -380,18 +384,27 @@ static enum cv_err judge(const struct cv_pg *pg, const PGresult *result, struct 
   }
 }
 
+/* An error of libpq itself, for one without memory: what it has not understood of the answer does not come again. */
+static bool is_of_client(const PGresult *result) {
+  return PQresultStatus(result) == PGRES_FATAL_ERROR && PQresultErrorField(result, PG_DIAG_SQLSTATE) == NULL;
+}
+
 /* Takes all results of one command. */
 static enum cv_err take(struct cv_pg *pg, const struct command *command, uint64_t until_ms, enum cv_err *first,
                         struct cv_why *why) {
   for (bool is_sync = false; !is_sync;) {
     PGresult *result = NULL;
-    CV_TRY(next_result(pg, until_ms, &result, why));
+    CV_TRY(next_result(pg, *first == CV_OK, until_ms, &result, why));
     if (result == NULL) {
       return PQstatus(pg->conn) == CONNECTION_OK ? CV_OK : fail_conn(pg, why);
     }
     is_sync = PQresultStatus(result) == PGRES_PIPELINE_SYNC; /* nothing follows it */
     if (*first == CV_OK) {
       *first = judge(pg, result, why);
+    }
+    if (is_of_client(result)) {
+      PQclear(result);
+      return *first;
     }
     if (command != NULL && command->keep != NULL && *first == CV_OK) {
       PQclear(*command->keep);

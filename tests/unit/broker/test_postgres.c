@@ -10,82 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define WORLD_POSTGRES
 #include "broker/both/recovery.h"
 #include "broker/store/term.h"
-#include "tests/unit/broker/stored.h"
-
-/* A broker without a core: it commits nothing but numbers. */
-struct one {
-  struct cv_remote *remote;
-  struct cv_broker_store *store; /* NULL: it stands by */
-  uint64_t commit;
-};
-
-struct fixture {
-  struct folder folder;
-  struct cv_ring ring;
-  struct one a, b;
-};
-
-static struct cv_remote *open_one(const struct fixture *fixture, const char *anchor, const char *name) {
-  const struct cv_remote_config config = {.store = server_owner(),
-                                          .anchor = folder_file(&fixture->folder, anchor),
-                                          .name = name,
-                                          .address = anchor,
-                                          .ring = &fixture->ring};
-  struct cv_remote *remote;
-  struct cv_why why;
-  if (cv_postgres.open(&config, &remote, &why) != CV_OK) {
-    fail_msg("%s", why.text);
-  }
-  return remote;
-}
-
-static void stop_one(struct one *one) {
-  cv_broker_store_close(one->store);
-  if (one->remote != NULL) {
-    cv_postgres.close(one->remote);
-  }
-  *one = (struct one){.remote = NULL};
-}
-
-/* One step of a broker, which is expected to take the term, or not to, or to fail with this line. */
-static void step(struct one *one, bool takes, const char *line) {
-  struct cv_why why = {.text = ""};
-  bool taken = false;
-  unsigned rest_ms = 0;
-  enum cv_err err = cv_postgres.step(one->remote, &taken, &rest_ms, &why);
-  if ((err == CV_OK) != (line == NULL) || (line != NULL && strstr(why.text, line) == NULL)) {
-    fail_msg("error %d: \"%s\"; expected \"%s\"", err, why.text, line == NULL ? "" : line);
-  }
-  assert_int_equal(taken, takes);
-  assert_true(rest_ms > 0);
-  if (taken) {
-    struct cv_remote_view view;
-    cv_postgres.view(one->remote, &view);
-    one->commit = view.commit;
-    assert_int_equal(cv_postgres.store(one->remote, &one->store, &why), CV_OK);
-  }
-}
-
-static void start(struct fixture *fixture, struct one *one, const char *anchor) {
-  *one = (struct one){.remote = open_one(fixture, anchor, "b")};
-}
-
-static enum cv_err try_commit(struct one *one, struct cv_why *why) {
-  struct cv_broker_batch batch = {.commit = one->commit + 1, .totals = {.tokens = one->commit + 1}};
-  enum cv_err err = cv_broker_store_commit(one->store, &batch, why);
-  one->commit += err == CV_OK;
-  return err;
-}
-
-static void commit(struct one *one) {
-  struct cv_why why;
-  if (try_commit(one, &why) != CV_OK) {
-    fail_msg("%s", why.text);
-  }
-}
+#include "tests/unit/broker/one.h"
 
 static void check_over(struct one *one, const char *line) {
   struct cv_why why = {.text = ""};
@@ -95,27 +22,6 @@ static void check_over(struct one *one, const char *line) {
     fail_msg("error %d: \"%s\" has no \"%s\"", err, why.text, line);
   }
   assert_int_equal(server_number("SELECT last_commit FROM meta"), before);
-}
-
-static int set_up(void **state) {
-  static struct fixture fixture;
-  fixture = (struct fixture){.ring = {.n = 0}};
-  server_reset();
-  server_run("DROP SCHEMA IF EXISTS saved CASCADE");
-  folder_make(&fixture.folder);
-  assert_int_equal(cv_ring_renew(&fixture.ring, 0), CV_OK);
-  *state = &fixture;
-  return 0;
-}
-
-static int tear_down(void **state) {
-  struct fixture *fixture = *state;
-  stop_one(&fixture->a);
-  stop_one(&fixture->b);
-  cv_ring_fini(&fixture->ring);
-  folder_remove(&fixture->folder);
-  server_await_no_holder();
-  return 0;
 }
 
 /* ---- copies of the whole database, as a backup and a restore make them ---- */
