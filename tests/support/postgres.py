@@ -52,6 +52,7 @@ class Server:
         self.folder = Path(tempfile.mkdtemp(prefix="crowdveil-postgres-", dir="/dev/shm" if in_memory else "/tmp"))
         self.data, self.port, self.replica_of = self.folder / "data", free_port(), replica_of
         self.process, self.prefix = None, []  # words before its command
+        self.trusts = "hostssl all postgres all trust\n" if in_memory else ""
         self.wal = None  # a folder for its log, which then has small segments
         self.own(self.folder).chmod(0o755)  # the brokers read the CA's certificate
 
@@ -64,7 +65,7 @@ class Server:
                          *(["-X", self.wal, "--wal-segsize=1"] if self.wal else [])]))
             self.make_certificate()
             (self.data / "pg_hba.conf").write_text(
-                "local all postgres trust\n"
+                f"local all postgres trust\n{self.trusts}"
                 "hostssl all all all scram-sha-256\nhostssl replication all all scram-sha-256\n")
         else:
             run([*self.within, *as_user(

@@ -63,15 +63,22 @@ static inline void server_make(void) {
   (void)atexit(server_drop);
 }
 
-static inline struct cv_pg *server_open(void) {
+/* The administrator's session, which lasts until the program ends. */
+static inline struct cv_pg *server_session(void) {
+  static struct cv_pg *session;
   server_make();
-  return server_open_at(server_owner());
+  if (session == NULL) {
+    session = server_open_at(server_owner());
+  }
+  return session;
 }
 
 /* Runs statements as the administrator. */
 static inline void server_run(const char *sql) {
-  server_make();
-  server_run_at(server_owner(), sql);
+  struct cv_why why;
+  if (cv_pg_script(server_session(), sql, &why) != CV_OK) {
+    fail_msg("%s: %s", sql, why.text);
+  }
 }
 
 /* Waits until no broker has the term: its session may end a moment after the broker. */
@@ -85,7 +92,7 @@ static inline void server_await_no_holder(void) {
 /* The one number that a statement selects from the broker's tables. */
 static inline uint64_t server_number(const char *sql) {
   struct cv_why why;
-  struct cv_pg *pg = server_open();
+  struct cv_pg *pg = server_session();
   PGresult *result = NULL;
   if (cv_pg_script(pg, "SET search_path = crowdveil", &why) != CV_OK ||
       cv_pg_run(pg, sql, NULL, &result, &why) != CV_OK) {
@@ -93,7 +100,6 @@ static inline uint64_t server_number(const char *sql) {
   }
   uint64_t number = cv_pg_int(result, 0, 0);
   PQclear(result);
-  cv_pg_close(pg);
   return number;
 }
 

@@ -131,7 +131,7 @@ static void without_memory_in_the_store(bool all_after) {
   world_make(&first);
   run_campaign(&first, false);
   world_end(&first);
-  ALLOC_FAULT_EACH(fault, .rest = all_after, .step = (all_after ? 31 : 7) * (STORED_IN_FILE ? 1 : 39)) {
+  ALLOC_FAULT_EACH(fault, .rest = all_after, .step = (all_after ? 31 : 7) * (STORED_IN_FILE ? 1 : 101)) {
     struct world world;
     OPENSSL_thread_stop();
     int64_t before = alloc_fault_live();

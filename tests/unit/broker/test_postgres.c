@@ -115,7 +115,7 @@ static void test_a_fence_that_waits_sees_what_it_waited_for(void **state) {
   struct cv_why why;
   start(fixture, &fixture->a, "anchor-a");
   step(&fixture->a, true, NULL);
-  struct cv_pg *other = server_open();
+  struct cv_pg *other = server_open_at(server_owner());
   assert_int_equal(cv_pg_script(other, "BEGIN; UPDATE crowdveil.meta SET term = term + 1", &why), CV_OK);
   /* Commits half a second later, while the fence waits for the row. */
   assert_int_equal(cv_pg_queue(other, "SELECT pg_sleep(.5)", NULL, NULL, &why), CV_OK);
