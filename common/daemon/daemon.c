@@ -179,7 +179,8 @@ static void drain(struct cv_daemon *daemon, int number) {
   daemon->draining = true;
   daemon->drain_until_ms = cv_clock_mono_ms() + daemon->config->drain_ms;
   cv_notify_stopping(daemon->config->drain_ms + STOP_MS);
-  cv_notify_status("draining: open work is finished, nothing new begins");
+  cv_notify_status(daemon->config->moves ? "ending: another process serves on"
+                                         : "draining: open work is finished, nothing new begins");
   if (daemon->ops->drain != NULL) {
     daemon->ops->drain(daemon->party);
   }

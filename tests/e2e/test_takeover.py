@@ -18,6 +18,7 @@ from harness.campaign import Run, outcome
 from harness.audit import audit
 from harness.commands import crowdveil
 from harness.daemon import PROGRAMS, wait_until
+from harness.receiver import Manager
 from harness.shared import Brokers, postgres
 
 pytestmark = [pytest.mark.usefixtures("worker_program"),
@@ -76,6 +77,7 @@ def test_one_is_active_and_the_others_say_so(brokers):
     told = [metrics(brokers.socket(i)) for i in (active, standby)]
     assert [one["crowdveil_broker_active"] for one in told] == [1, 0]
     assert [one["crowdveil_broker_term"] for one in told] == [1, 1]
+    assert [one["crowdveil_broker_replica"] for one in told] == [0, 0]  # this server has none
     assert all(time.time() - one["crowdveil_broker_since_seconds"] < 60 for one in told)
     for daemon in brokers.running:
         assert daemon.stop() == 0
@@ -122,12 +124,42 @@ def test_a_requester_is_told_which_one_is_active(deployment, brokers):
         assert brokers.running[active].stop() == 0
 
 
-def test_a_broker_that_is_stopped_hands_over(brokers):
+@pytest.fixture
+def managers(tmp_path):
+    """A service manager for each of two brokers."""
+    made = [Manager(tmp_path / f"manager-{i}") for i in range(2)]
+    yield made
+    for one in made:
+        one.close()
+
+
+def says(manager, begin, end):
+    manager.wait_for(lambda one: one.get("STATUS", "").startswith(begin) and one["STATUS"].endswith(end),
+                     f"STATUS={begin}...{end}")
+
+
+def test_a_broker_that_is_stopped_hands_over(deployment, store, managers):
+    """A service manager hears that a standby is ready, too, who is active, and no drain."""
+    brokers, quiet = Brokers(deployment, store), "connections of workers: 0, of requesters: 0; third-party connected"
+    deployment.start_thirdparty()
+    brokers.migrate()
+    for i, one in enumerate(managers):
+        brokers.start(i, env=one.environment())
+        one.hears("READY", "1")
     active = brokers.active()
+    leaves, follows = managers[active], managers[1 - active]
+    says(leaves, "role=active term=1 ", f"; campaigns open: 0; {quiet}")
+    says(follows, "role=standby term=1 ", " replica=unknown")
     brokers.running[active].signal(signal.SIGTERM)
     took = seconds_until_active(brokers, active)
     assert brokers.running[active].wait() == 0
     assert took < 5, f"{took:.2f} s"
+    leaves.hears("STATUS", "ending: another process serves on")
+    leaves.hears("STOPPING", "1")
+    says(follows, "role=active term=2 ", quiet)
+    assert [sum("READY" in one for one in manager.got) for manager in managers] == [1, 1]
+    assert not any("draining" in one.get("STATUS", "") for one in leaves.got)
+    assert not any("STOPPING" in one for one in follows.got)
 
 
 def test_a_frozen_broker_is_replaced_and_ends_when_it_goes_on(brokers):

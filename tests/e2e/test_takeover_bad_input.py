@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from harness.admin import get
+from harness.admin import get, metrics
 from harness.daemon import PROGRAMS, Daemon, wait_until, write_config
 from harness.shared import Brokers, postgres
 
@@ -241,6 +241,7 @@ def test_an_emptied_list_of_replicas_ends_the_term(deployment, store, replica):
     brokers = Brokers(deployment, store, 1, durability="replicated")
     brokers.start_all()
     wait_until(lambda: "replica=sync" in get(brokers.socket(0), "/active")[1], "the replica is told of")
+    assert metrics(brokers.socket(0))["crowdveil_broker_replica"] == 1
     store.reload(synchronous_standby_names="")
     assert brokers.running[0].wait() == 1
     assert "no synchronous replica has commit" in brokers.running[0].text()

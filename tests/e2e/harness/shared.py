@@ -47,8 +47,9 @@ class Brokers:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def start(self, i):
-        self.running[i] = self.deployment.start("broker", self.settings(i), name=f"broker-{i}", prefix=self.prefixes[i])
+    def start(self, i, **kwargs):
+        self.running[i] = self.deployment.start("broker", self.settings(i), name=f"broker-{i}", prefix=self.prefixes[i],
+                                                **kwargs)
         return self.running[i]
 
     def start_all(self):
