@@ -79,6 +79,10 @@ bool cv_broker_wanted(struct cv_broker *broker, uint32_t *ret_campaign) {
   return false;
 }
 
+bool cv_broker_awaits(struct cv_broker *broker, uint32_t campaign) {
+  return cv_broker_campaign_find(broker, campaign) == NULL && is_needed(broker, campaign);
+}
+
 void cv_broker_fetch_failed(struct cv_broker *broker, uint32_t id, const char *why) {
   struct cv_broker_campaign *campaign = cv_broker_campaign_find(broker, id);
   cv_broker_note(broker, NULL, NULL, "%s", why);

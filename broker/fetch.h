@@ -15,6 +15,9 @@ enum { CV_FETCHED_MAX = 16 /* fetched campaigns in memory at once; one per reque
 
 /* Whether a campaign is to be fetched now, and which; never true between flush and stored. */
 bool cv_broker_wanted(struct cv_broker *broker, uint32_t *ret_campaign);
+/* Whether a campaign that was wanted, and has been read meanwhile, is to be restored: it has not been purged, its
+ * requester still waits, and it is not in memory. */
+bool cv_broker_awaits(struct cv_broker *broker, uint32_t campaign);
 /* The campaign's rows are damaged: sends `why` to the requesters that wait for it and frees what was read of it. */
 void cv_broker_fetch_failed(struct cv_broker *broker, uint32_t id, const char *why);
 /* For the core: after all outputs are taken, frees fetched campaigns that no requester is about to be served from. */

@@ -15,6 +15,7 @@
 
 #include "broker/both/rotate.h"
 #include "broker/gauges.h"
+#include "broker/reading.h"
 #include "common/base/clock.h"
 #include "common/base/fingerprint.h"
 #include "common/base/grid.h"
@@ -28,7 +29,6 @@ enum {
   CROWD_TOKENS = 32, /* with fewer tokens in a batch, gathering more would only add delay */
   BATCH_TOKENS = 1024,
   SHARED_JOURNAL_BYTES = 32 << 20, /* folding rewrites rows, and a server keeps old ones until it has vacuumed */
-  FETCH_REST = 4,                  /* pause after reading a campaign, as a multiple of the time that took */
 };
 
 #define REST_NS (UINT64_C(30) * 1000000000) /* after a term that a peer has ended */
@@ -41,7 +41,7 @@ struct shell {
   struct cv_broker_batch batch; /* the batch being stored */
   struct cv_mac *mac;
   struct cv_digest cobroker; /* the co-broker's key; zeros: none */
-  uint64_t fetch_from_ms;    /* no campaign is read before this time */
+  struct cv_reading reading; /* of campaigns that have ended */
   struct cv_standby standby; /* of a database that is shared */
   struct cv_ring ring;       /* for it */
   struct cv_broker_config config;
@@ -171,18 +171,6 @@ static const struct cv_lane_kind kinds[] = {
 
 /* ---- events, batches and outputs ---- */
 
-/* Reads one ended campaign for a requester that waits for it. The pause after it grows with the time that it took, so
- * that requesters use at most one part in 1 + FETCH_REST of the loop, however large their campaigns are. */
-static void fetch(struct shell *shell) {
-  struct cv_why why;
-  uint64_t began_ms = cv_clock_mono_ms();
-  if (began_ms >= shell->fetch_from_ms && cv_broker_store_serve(shell->store, shell->core, &why) != CV_OK) {
-    cv_daemon_fail(shell->daemon, "cannot read", &why);
-  }
-  uint64_t took_ms = cv_clock_mono_ms() - began_ms;
-  shell->fetch_from_ms = took_ms > 0 ? began_ms + took_ms + FETCH_REST * took_ms : shell->fetch_from_ms;
-}
-
 static void forget_next(struct shell *shell) {
   cv_ring_fini(&shell->next);
   shell->next_flushed = shell->next_recorded = false;
@@ -209,7 +197,7 @@ static void between(void *party) {
   if (shell->next_recorded) {
     take_over(shell);
   } else if (shell->serves) {
-    fetch(shell);
+    cv_reading_go(&shell->reading, shell->daemon, shell->store, shell->core);
   }
 }
 
@@ -516,6 +504,7 @@ static enum cv_err open_store(struct shell *shell, const char *database, struct 
 static enum cv_err load_shared(void *party, struct cv_broker_store *store, struct cv_why *why) {
   struct shell *shell = party;
   shell->store = store;
+  shell->reading.is_beside = true;
   return open_core(shell, why);
 }
 

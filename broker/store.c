@@ -281,32 +281,82 @@ static enum cv_err each_row(struct cv_broker_store *store, struct cv_broker *bro
   return store->backend.ops->each(store->backend.data, step->query, id, take_row, &loading, why);
 }
 
-/* Restores all rows of one campaign except secrets, which an ended campaign does not have. */
-static enum cv_err load_campaign(struct cv_broker_store *store, struct cv_broker *broker, uint32_t id,
-                                 struct cv_why *why) {
-  static const struct load_step steps[] = {
-      {CV_BACKEND_CAMPAIGN, "description", cv_broker_restore_campaign, NULL},
-      {CV_BACKEND_PLAN, "plan", cv_broker_restore_plan, NULL},
-      {CV_BACKEND_RELEASE, "release", cv_broker_restore_release, NULL},
-      {CV_BACKEND_LEDGER, "account", cv_broker_restore_ledger, NULL},
-      {CV_BACKEND_STANDINGS, "table of standings", cv_broker_restore_standings, NULL},
-      {CV_BACKEND_STATE, "state", cv_broker_restore_state, NULL},
-  };
-  for (size_t i = 0; i < CV_COUNT(steps); i++) {
-    /* The order is that of restore.h: later rows are checked against earlier ones. */
-    CV_TRY(each_row(store, broker, &steps[i], id, why));
-  }
+/* The rows of one campaign except secrets, which an ended campaign does not have. The order is that of restore.h: later
+ * rows are checked against earlier ones. */
+static const struct load_step of_campaign[] = {
+    {CV_BACKEND_CAMPAIGN, "description", cv_broker_restore_campaign, NULL},
+    {CV_BACKEND_PLAN, "plan", cv_broker_restore_plan, NULL},
+    {CV_BACKEND_RELEASE, "release", cv_broker_restore_release, NULL},
+    {CV_BACKEND_LEDGER, "account", cv_broker_restore_ledger, NULL},
+    {CV_BACKEND_STANDINGS, "table of standings", cv_broker_restore_standings, NULL},
+    {CV_BACKEND_STATE, "state", cv_broker_restore_state, NULL},
+};
+
+static enum cv_err restore_whole(struct cv_broker *broker, uint32_t id, struct cv_why *why) {
   enum cv_err err = cv_broker_restore_whole(broker, id);
   return err == CV_OK ? err
                       : cv_fail(why, err, "the broker's database: rows of campaign %u contradict each other: %s", id,
                                 cv_err_text(err));
 }
 
+static enum cv_err load_campaign(struct cv_broker_store *store, struct cv_broker *broker, uint32_t id,
+                                 struct cv_why *why) {
+  for (size_t i = 0; i < CV_COUNT(of_campaign); i++) {
+    CV_TRY(each_row(store, broker, &of_campaign[i], id, why));
+  }
+  return restore_whole(broker, id, why);
+}
+
+/* ---- a campaign that has ended ---- */
+
+/* Rows of one step are kept one after the other, each with its length. */
+static enum cv_err keep_row(void *taker, const struct cv_backend_row *row, struct cv_why *why) {
+  struct cv_buf *rows = taker;
+  cv_buf_put_bytes(rows, row->bytes, row->n);
+  return cv_buf_ok(rows) ? CV_OK : cv_fail(why, CV_ERR_NOMEM, "out of memory");
+}
+
+void cv_fetched_fini(struct cv_fetched *fetched) {
+  for (size_t i = 0; i < CV_COUNT(fetched->rows); i++) {
+    cv_buf_fini(&fetched->rows[i]);
+  }
+}
+
+enum cv_err cv_broker_store_read(struct cv_broker_store *store, uint32_t id, struct cv_fetched *ret,
+                                 struct cv_why *why) {
+  _Static_assert(CV_COUNT(of_campaign) == CV_COUNT(ret->rows), "the rows of a campaign");
+  const struct cv_backend_ops *ops = store->backend.ops;
+  ret->campaign = id;
+  /* The row may have changed since the start, when all codes were checked: check those of this campaign again. */
+  CV_TRY(ops->check(store->backend.data, id, why));
+  for (size_t i = 0; i < CV_COUNT(of_campaign); i++) {
+    cv_buf_clear(&ret->rows[i]);
+    CV_TRY(ops->each(store->backend.data, of_campaign[i].query, id, keep_row, &ret->rows[i], why));
+  }
+  return CV_OK;
+}
+
+enum cv_err cv_broker_store_restore(struct cv_broker *broker, const struct cv_fetched *fetched, struct cv_why *why) {
+  struct cv_backend_row row = {.campaign = fetched->campaign};
+  for (size_t i = 0; i < CV_COUNT(of_campaign); i++) {
+    struct loading loading = {.broker = broker, .step = &of_campaign[i]};
+    struct cv_reader rows = cv_reader_over(fetched->rows[i].data, fetched->rows[i].len);
+    while (cv_reader_has_more(&rows)) {
+      row.bytes = cv_read_bytes(&rows, &row.n);
+      CV_REQUIRE(row.bytes != NULL);
+      CV_TRY(take_row(&loading, &row, why));
+    }
+  }
+  return restore_whole(broker, fetched->campaign, why);
+}
+
 enum cv_err cv_broker_store_fetch(struct cv_broker_store *store, struct cv_broker *broker, uint32_t id,
                                   struct cv_why *why) {
-  /* The row may have changed since the start, when all codes were checked: check those of this campaign again. */
-  CV_TRY(store->backend.ops->check(store->backend.data, id, why));
-  return load_campaign(store, broker, id, why);
+  struct cv_fetched fetched = {.campaign = id};
+  enum cv_err err = cv_broker_store_read(store, id, &fetched, why);
+  err = err == CV_OK ? cv_broker_store_restore(broker, &fetched, why) : err;
+  cv_fetched_fini(&fetched);
+  return err;
 }
 
 enum cv_err cv_broker_store_serve(struct cv_broker_store *store, struct cv_broker *broker, struct cv_why *why) {

@@ -57,8 +57,21 @@ CV_MUST_USE enum cv_err cv_broker_store_anchor(struct cv_broker_store *store, st
 /* Restores a new core: the open campaigns, and only the records of ended ones. */
 CV_MUST_USE enum cv_err cv_broker_store_load(struct cv_broker_store *store, struct cv_broker *broker, uint64_t now_ms,
                                              uint64_t wall_ms, struct cv_why *why);
-/* Restores one ended campaign (cv_broker_wanted()). CV_ERR_DAMAGED if its rows are damaged: the caller then calls
- * cv_broker_fetch_failed(). Must not be called while a commit runs. */
+/* An ended campaign's rows, read and not restored: a buffer for each kind. All zero is valid. */
+struct cv_fetched {
+  uint32_t campaign;
+  struct cv_buf rows[6];
+};
+
+void cv_fetched_fini(struct cv_fetched *fetched);
+/* Reads one ended campaign, also on the storage thread: the core goes on meanwhile. CV_ERR_DAMAGED as below. */
+CV_MUST_USE enum cv_err cv_broker_store_read(struct cv_broker_store *store, uint32_t campaign, struct cv_fetched *ret,
+                                             struct cv_why *why);
+/* Restores it if it is still wanted (cv_broker_awaits()); without the database. CV_ERR_DAMAGED as below. */
+CV_MUST_USE enum cv_err cv_broker_store_restore(struct cv_broker *broker, const struct cv_fetched *fetched,
+                                                struct cv_why *why);
+/* Both in one: restores one ended campaign (cv_broker_wanted()). CV_ERR_DAMAGED if its rows are damaged: the caller
+ * then calls cv_broker_fetch_failed(). Must not be called while a commit runs. */
 CV_MUST_USE enum cv_err cv_broker_store_fetch(struct cv_broker_store *store, struct cv_broker *broker,
                                               uint32_t campaign, struct cv_why *why);
 /* Fetches the wanted campaign, if there is one; calls cv_broker_fetch_failed() if its rows are damaged. */

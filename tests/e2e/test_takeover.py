@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+from client.requester import spec
 from harness import crashes
 from harness.admin import get, metrics
 from harness.campaign import Run, outcome
@@ -92,6 +93,26 @@ def test_a_broker_that_only_answers_keeps_its_term(deployment, store, brokers):
         while time.monotonic() < until:
             requester.status()
     assert store.sql("SELECT max(number) FROM crowdveil.term", "crowdveil") == "1"
+    assert brokers.active() == active
+
+
+def test_a_read_that_waits_for_the_server_does_not_hold_the_loop(deployment, store, brokers):
+    """What is stored waits for it; connections are made, and operators are answered."""
+    active, waiting = brokers.active(), "SELECT count(*) FROM pg_locks WHERE NOT granted"
+    deployment.broker = brokers.running[active]
+    with deployment.requester() as requester:
+        campaign = requester.submit(spec(2, policy_params={"alpha": .2, "tokens_per_round": 500})).campaign
+        requester.ask(cancel={"campaign": campaign})
+        assert requester.answer().accepted.campaign == campaign
+        requester.watch(campaign)
+        with store.locked("crowdveil.release", "crowdveil"):
+            requester.ask(export={"campaign": campaign})
+            wait_until(lambda: store.sql(waiting) == "1", "the broker reads", every=.01)
+            assert metrics(brokers.socket(active))["crowdveil_broker_active"] == 1
+            with deployment.requester("bob"):
+                assert store.sql(waiting) == "1", "answered too late"
+        while not requester.answer().part.last:
+            pass
     assert brokers.active() == active
 
 

@@ -173,6 +173,17 @@ class Server:
         return run([PROGRAMS / "psql", "-X", "-q", "-t", "-A", "-v", "ON_ERROR_STOP=1", "-h", self.folder,
                     "-p", self.port, "-U", "postgres", "-d", database, "-c", text]).strip()
 
+    @contextmanager
+    def locked(self, table, database):
+        """Nobody else reads the table meanwhile."""
+        with subprocess.Popen([PROGRAMS / "psql", "-X", "-q", "-t", "-A", "-h", self.folder, "-p", str(self.port), "-U",
+                               "postgres", "-d", database], env=HOMELESS, cwd="/", text=True, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE) as psql:  # its end gives the lock back
+            print(f"BEGIN; LOCK TABLE {table}; SELECT 1;", file=psql.stdin, flush=True)
+            if psql.stdout.readline() != "1\n":
+                raise RuntimeError(f"{table} cannot be locked")
+            yield
+
     def add_store(self, name="crowdveil"):
         """The two roles and an empty database; returns its name."""
         roles = self.sql("SELECT rolname FROM pg_roles").split()

@@ -406,12 +406,44 @@ static void test_what_is_purged_is_not_fetched(void **state) {
   world_end(&world);
 }
 
+/* While a campaign is read the core goes on: what nobody waits for any more is not restored. */
+static void test_what_is_not_awaited_any_more_is_not_restored(void **state) {
+  struct world world;
+  struct cv_broker_conn *conn;
+  struct cv_fetched fetched = {.campaign = 0};
+  struct told told = {0};
+  struct cv_why why;
+  uint32_t wanted;
+  for (int purge = 0; purge < 2; purge++) {
+    world_make(&world);
+    uint64_t id = run_one(&world, 1);
+    const struct cv_order_frame export = {.kind = CV_ORDER_EXPORT, .as.campaign = id, .hello = hello};
+    assert_int_equal(cv_broker_join(world.core, &requester, NULL, &conn, &why), CV_OK);
+    assert_int_equal(cv_broker_on_order(world.core, conn, &export, world.now_ms, world.now_ms, &why), CV_OK);
+    hear(&world, conn, &told);
+    assert_true(cv_broker_wanted(world.core, &wanted));
+    assert_int_equal(cv_broker_store_read(world.store, wanted, &fetched, &why), CV_OK);
+    assert_true(cv_broker_awaits(world.core, wanted));
+    if (purge) {
+      cv_broker_hold(world.core, conn, true);
+      assert_int_equal(of_campaign(&world, CV_ORDER_PURGE, id).purged, 1);
+      cv_broker_hold(world.core, conn, false);
+    } else {
+      cv_broker_leave(world.core, conn);
+    }
+    assert_false(cv_broker_awaits(world.core, wanted));
+    cv_fetched_fini(&fetched);
+    world_end(&world);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_an_ended_campaign_is_in_the_database_only),
       cmocka_unit_test(test_what_a_purge_deletes_and_what_it_keeps),
       cmocka_unit_test(test_one_that_runs_or_is_anothers_is_not_purged),
       cmocka_unit_test(test_what_is_purged_is_not_fetched),
+      cmocka_unit_test(test_what_is_not_awaited_any_more_is_not_restored),
       cmocka_unit_test(test_many_rows_go_a_few_a_commit),
       cmocka_unit_test(test_what_is_too_old_is_forgotten_and_nothing_else),
       cmocka_unit_test(test_a_quota_comes_back),
