@@ -63,7 +63,8 @@ void cv_turn_committed(struct cv_turn *turn, enum cv_err err, const struct cv_wh
 void cv_turn_paced(struct cv_turn *turn);
 /*
  * Reserves the storage for other work than a batch, on any thread: batches wait until cv_turn_give_back(), which
- * continues. False, and nothing is reserved, while a batch is being stored or after a failure. Not from inside an op.
+ * continues. False, and nothing is reserved, while a batch is being stored or after a failure. Of the ops only
+ * `between` may call it.
  */
 CV_MUST_USE bool cv_turn_take(struct cv_turn *turn);
 void cv_turn_give_back(struct cv_turn *turn);

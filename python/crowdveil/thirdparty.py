@@ -31,14 +31,13 @@ class _Peer:
 
     def __init__(self, name: str, writer: asyncio.StreamWriter) -> None:
         self.name, self.writer, self.splitter, self.greeted = name, writer, Splitter(LARGE_FRAME_LIMIT), False
-        self.term, self.over = 0, False  # of the broker that dialled, as its hello says; this connection ends
+        self.term = 0  # of the broker that dialled, as its hello says
         self.refused: list[tuple[int, str]] = []
 
     def send(self, envelope: Any) -> None:
         self.writer.write(frame(envelope.SerializeToString()))
 
     def close(self, why: str) -> None:
-        self.over = True
         envelope = schema("rank").Envelope()
         envelope.goodbye.why = why
         self.send(envelope)
@@ -130,10 +129,10 @@ class ThirdParty:
         log.info("broker %s is connected", peer.name)
 
     async def _listen(self, peer: _Peer, reader: asyncio.StreamReader) -> None:
-        while not peer.over:
+        while not peer.writer.is_closing():
             waits = FRAME_S if peer.splitter.rest or not peer.greeted else None
             data = await asyncio.wait_for(reader.read(65536), waits)
-            if not data or peer.over or self.failed:
+            if not data or peer.writer.is_closing() or self.failed:
                 return
             why = self._turn(peer, data)
             if why:

@@ -13,6 +13,7 @@
 #include "common/daemon/turn.h"
 #include "tests/sim/cobroker.h"
 #include "tests/sim/lies.h"
+#include "tests/sim/mix.h"
 #include "tests/sim/net.h"
 #include "tests/sim/rotation.h"
 #include "tests/sim/server.h"
@@ -20,7 +21,7 @@
 #include "tests/sim/truth.h"
 #include "tests/sim/two.h"
 
-enum { TIMER_TURN, TIMER_COMMIT, TIMER_PACE, TIMER_TICK, TIMER_STEP, TICK_MS = 50 };
+enum { TIMER_TURN, TIMER_COMMIT, TIMER_PACE, TIMER_TICK, TIMER_STEP, TIMER_READ, TICK_MS = 50 };
 /* As in broker/standby.c and broker/store/postgres.c, but for shorter rests. */
 enum { STEP_MS = 200, RETRY_MS = 1000, REST_MS = 3000, BEAT_MS = 1000 };
 
@@ -29,6 +30,9 @@ struct self {
   struct cv_broker_store *store;
   struct cv_broker_batch batch;
   struct cv_turn turn;
+  struct cv_fetched fetched; /* an ended campaign, with what reading it has come to */
+  enum cv_err read_err;
+  struct cv_why read_why;
   struct session *session; /* NULL: the database is its own */
   uint64_t stored_ms;
   struct cv_rng_seeded noise;
@@ -223,21 +227,43 @@ static void rekey(struct party *party) {
   }
 }
 
+/* What was read of an ended campaign: who waited for it may be gone meanwhile. */
+static void restore(struct party *party) {
+  struct self *self = party->self;
+  enum cv_err err = self->read_err;
+  bool is_awaited = cv_broker_awaits(self->core, self->fetched.campaign);
+  tally(is_awaited ? TALLY_FETCHED : TALLY_NOT_AWAITED);
+  if (err == CV_OK && is_awaited) {
+    err = cv_broker_store_restore(self->core, &self->fetched, &self->read_why);
+  }
+  if (err == CV_ERR_DAMAGED) {
+    world_fail(party->world, "15: campaign %u has ended and cannot be read: %s", self->fetched.campaign,
+               self->read_why.text);
+  } else if (err != CV_OK) {
+    cv_turn_fail(&self->turn, "cannot read", &self->read_why);
+  }
+  cv_fetched_fini(&self->fetched);
+}
+
+/* The server answers late, and a requester may not wait for so long. */
+static uint64_t read_ms(struct world *world) {
+  struct party *requester = world->requester[world_below(world, world->scenario.requesters)];
+  bool is_late = world_chance(world, 20);
+  requester->dead = requester->dead || (is_late && requester->up && world_chance(world, 30));
+  return 1 + world_below(world, is_late ? 3000 : 20);
+}
+
 /* Reads an ended campaign for a requester that waits for it. */
 static void fetch(struct party *party) {
   struct self *self = party->self;
-  uint32_t campaign;
-  struct cv_why why;
-  if (party->exits || !cv_broker_wanted(self->core, &campaign)) {
+  if (party->exits || !cv_broker_wanted(self->core, &self->fetched.campaign)) {
     return;
   }
-  enum cv_err err = cv_broker_store_fetch(self->store, self->core, campaign, &why);
-  if (err == CV_ERR_DAMAGED) {
-    world_fail(party->world, "15: campaign %u has ended and cannot be read: %s", campaign, why.text);
-  } else if (err != CV_OK) {
-    cv_turn_fail(&self->turn, "cannot read", &why);
+  self->read_err = cv_broker_store_read(self->store, self->fetched.campaign, &self->fetched, &self->read_why);
+  if (self->session != NULL && cv_turn_take(&self->turn)) {
+    party_after(party, read_ms(party->world), TIMER_READ);
   } else {
-    tally(TALLY_FETCHED);
+    restore(party);
   }
 }
 
@@ -438,6 +464,10 @@ static void timer(struct party *party, int which) {
       return;
     case TIMER_STEP:
       stand_by(party);
+      return;
+    case TIMER_READ:
+      restore(party);
+      cv_turn_give_back(&self->turn);
       return;
     case TIMER_PACE:
       cv_turn_paced(&self->turn);
@@ -676,21 +706,9 @@ static void serve(struct party *party) {
 
 /* ---- two brokers and one database ---- */
 
-/* What generators draw in a term; all machines are copies of one, and what is mixed in makes the difference. */
-static uint64_t mixed;
-
-enum cv_err __wrap_cv_drbg_mix(const void *bytes, size_t n);
-
-enum cv_err __wrap_cv_drbg_mix(const void *bytes, size_t n) {
-  struct cv_digest digest;
-  cv_sha256(NULL, 0, bytes, n, &digest);
-  memcpy(&mixed, digest.bytes, sizeof(mixed));
-  return CV_OK;
-}
-
 static bool begin_term(struct party *party, struct cv_why *why) {
   struct self *self = party->self;
-  cv_rng_seeded_init(&self->noise, party->world->scenario.seed, 77, 3, mixed);
+  cv_rng_seeded_init(&self->noise, party->world->scenario.seed, 77, 3, mix_last());
   truth_drew(party->world->truth, cv_rng_u64(&self->noise.rng));
   return session_store(self->session, &self->store, why) == CV_OK &&
          rotation_check_tickets(party->world, self->store, why) && load(party, why) &&
@@ -701,7 +719,7 @@ static void stand_by(struct party *party) {
   struct self *self = party->self;
   struct cv_why why = {.text = ""};
   bool is_ours = false;
-  mixed = 0;
+  mix_forget();
   enum cv_err err = session_step(self->session, &is_ours, &why);
   if (err != CV_OK || !is_ours) {
     party_after(party, err == CV_OK ? STEP_MS : err == CV_ERR_DAMAGED ? REST_MS : RETRY_MS, TIMER_STEP);
@@ -772,6 +790,7 @@ static void stop(struct party *party) {
     party->world->active = NULL;
   }
   cv_broker_batch_fini(&self->batch);
+  cv_fetched_fini(&self->fetched);
   free_wires(party);
   free(self);
 }

@@ -96,6 +96,7 @@
   MUST(MATRICES, "worlds behind a privatizer of given probabilities")              \
   MUST(SMALLEST, "worlds whose operator requires several tokens in a release")     \
   MUST(FETCHED, "ended campaigns read again for a request")                        \
+  MUST(NOT_AWAITED, "ended campaigns read for who did not wait any more")          \
   MUST(PURGED, "campaigns purged by their requesters")                             \
   MUST(GONE, "requests for purged campaigns")                                      \
   MUST(STANDINGS, "standings that a watcher received during a campaign")           \

@@ -19,7 +19,7 @@ struct daemon {
   char done[64];
   unsigned rounds; /* batches that are pending one after another */
   size_t gathered;
-  bool empty, slow, rest;
+  bool empty, slow, rest, borrows;
   enum cv_err flush, commit;
   char failure[512];
 };
@@ -315,6 +315,29 @@ static void test_other_work_holds_batches_back(void **state) {
   assert_false(cv_turn_is_busy(&daemon.turn));
 }
 
+static void take_once(void *data) {
+  struct daemon *daemon = data;
+  write_down(daemon, 'b');
+  if (daemon->borrows) {
+    daemon->borrows = false;
+    assert_true(cv_turn_take(&daemon->turn));
+  }
+}
+
+/* What begins between two batches holds the next one back, and that alone. */
+static void test_work_that_begins_between_batches_holds_the_next_one_back(void **state) {
+  struct daemon daemon;
+  struct cv_turn_ops ops = all;
+  ops.between = take_once;
+  begin(&daemon, &ops);
+  daemon.borrows = true;
+  cv_turn_over(&daemon.turn);
+  cv_turn_over(&daemon.turn);
+  expect(&daemon, "b");
+  cv_turn_give_back(&daemon.turn);
+  expect(&daemon, "bfcsb");
+}
+
 static void test_other_work_waits_for_a_batch_and_ends_with_a_failure(void **state) {
   struct daemon daemon;
   begin(&daemon, &all);
@@ -349,6 +372,7 @@ int main(void) {
       cmocka_unit_test(test_no_memory_is_the_last_thing),
       cmocka_unit_test(test_after_another_failure_a_commit_is_not_said),
       cmocka_unit_test(test_other_work_holds_batches_back),
+      cmocka_unit_test(test_work_that_begins_between_batches_holds_the_next_one_back),
       cmocka_unit_test(test_other_work_waits_for_a_batch_and_ends_with_a_failure),
       cmocka_unit_test(test_without_a_storage_thread_all_is_stored_here),
   };
