@@ -23,7 +23,7 @@ from harness.standstill import step
 from harness.volume import volume  # noqa: F401  (a fixture)
 
 # Takes seconds, so that it can be killed in the middle; a job array of three divides its pieces.
-NAME, REPLICATES = "long", 1500
+NAME, REPLICATES = "long", 750
 LONG = """
 campaign: long
 items: {synthetic: {count: 20, mean: 0.5, variance: 10}}

@@ -272,7 +272,7 @@ def assert_nowhere(secrets, places):
 def test_nothing_secret_is_in_files_logs_admin_answers_or_traffic(spied):
     spied.run(tokens=2 * TAU * ARMS)
     secrets = spied.secrets()
-    assert len(secrets.sums) > 3 * 10, "too few known sums for a test"
+    assert len(secrets.sums) > 3, "too few known sums for a test"
     assert spied.verdicts["accepted"] == 2 * TAU * ARMS
     assert_nowhere(secrets, spied.places())
 
