@@ -64,10 +64,11 @@ struct cv_fetched {
 };
 
 void cv_fetched_fini(struct cv_fetched *fetched);
-/* Reads one ended campaign, also on the storage thread: the core goes on meanwhile. CV_ERR_DAMAGED as below. */
+/* Reads one ended campaign, also on the storage thread: the core goes on meanwhile. CV_ERR_DAMAGED as below. The caller
+ * ends *ret with cv_fetched_fini(), after an error, too. Must not be called while a commit runs. */
 CV_MUST_USE enum cv_err cv_broker_store_read(struct cv_broker_store *store, uint32_t campaign, struct cv_fetched *ret,
                                              struct cv_why *why);
-/* Restores it if it is still wanted (cv_broker_awaits()); without the database. CV_ERR_DAMAGED as below. */
+/* Restores it, without the database; only if it is still awaited (cv_broker_awaits()). CV_ERR_DAMAGED as below. */
 CV_MUST_USE enum cv_err cv_broker_store_restore(struct cv_broker *broker, const struct cv_fetched *fetched,
                                                 struct cv_why *why);
 /* Both in one: restores one ended campaign (cv_broker_wanted()). CV_ERR_DAMAGED if its rows are damaged: the caller
