@@ -245,11 +245,11 @@ static void restore(struct party *party) {
   cv_fetched_fini(&self->fetched);
 }
 
-/* The server answers late, and a requester may not wait for so long. */
+/* The server answers late, and a requester may not wait for so long, in worlds where requesters crash at all. */
 static uint64_t read_ms(struct world *world) {
   struct party *requester = world->requester[world_below(world, world->scenario.requesters)];
-  bool is_late = world_chance(world, 20);
-  requester->dead = requester->dead || (is_late && requester->up && world_chance(world, 30));
+  bool is_late = world_chance(world, 20), leaves = is_late && world->scenario.weight[FAULT_CRASH_REQUESTER] > 0;
+  requester->dead = requester->dead || (leaves && requester->up && world_chance(world, 30));
   return 1 + world_below(world, is_late ? 3000 : 20);
 }
 
