@@ -207,14 +207,15 @@ def count(tally, name, state, message):
         tally.fail(name, message)
 
 
-def meson_test(tally, name, folder, timeout_factor=4, extra_env=None, wrapper=None, names=()):
+def meson_test(tally, name, folder, timeout_factor=None, extra_env=None, wrapper=None, names=()):
     """Counts every subtest of every unit test; a program that dies counts as a failure, with its last lines."""
     logs = folder / "meson-logs"
     for old in logs.glob("testlog*"):
         old.unlink()
     with postgres.serving(in_memory=True) as server:
         done = run(["meson", "test", "-C", folder, "--no-rebuild", "--no-stdsplit", "--num-processes", CORES + 1,
-                    "--timeout-multiplier", timeout_factor, *(("--wrapper", wrapper) if wrapper else ()), *names],
+                    *(("--timeout-multiplier", timeout_factor) if timeout_factor else ()),
+                    *(("--wrapper", wrapper) if wrapper else ()), *names],
                    env=dict(os.environ, **(extra_env or {}), **server))
     written = list(logs.glob("testlog*.json"))  # the wrapper's name is in the file's
     if not written:

@@ -118,9 +118,9 @@ class Shell:
                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                   timeout=COMMAND_TIME)
             if done.returncode:
-                telling = re.findall(r"^.*(?:error:|FAILED|not ok|no `).*$", done.stdout, re.M)
-                place.fail(f"`{command}` ended with status {done.returncode}; it printed\n"
-                           + "\n".join(telling[:10] + ["..."]) + "\n" + suites.tail(done.stdout, 25))
+                telling = re.findall(r"^.*(?:error:|FAIL|TIMEOUT|not ok|no `).*$", done.stdout, re.M)
+                place.fail(f"`{command}` ended with status {done.returncode}: {' '.join(telling[:1])}\n"
+                           + "\n".join(telling[1:10] + ["..."]) + "\n" + suites.tail(done.stdout, 25))
             self.said[command] = "\n".join(" ".join(line.split()) for line in done.stdout.split("\n"))
         return self.said[command]
 
