@@ -153,11 +153,16 @@ def test_an_honest_gateway_keeps_half_of_its_rate(stage, name):
 
 
 def come_in(stage, patience=20):
-    """Dials again, as our own workers do, if a flood of handshakes has replaced its own."""
-    credentials, end = newcomer(stage), time.monotonic() + patience
+    credentials = newcomer(stage)
+    return dial(lambda: Session(stage.broker.address, *credentials, timeout=patience), patience)
+
+
+def dial(connect, patience=20):
+    """Dials again, as our own workers do, if a flood of handshakes replaced its own or used up its address's rate."""
+    end = time.monotonic() + patience
     while True:
         try:
-            return Session(stage.broker.address, *credentials, timeout=patience)
+            return connect()
         except OSError:  # of TLS as well
             if time.monotonic() > end:
                 raise
@@ -182,19 +187,21 @@ def test_a_flood_of_hellos_keeps_no_other_peer_out(stage):
 
 def test_places_for_connections_are_for_many(stage):
     """One requester cannot fill the listener or another's share; above its limit it receives the reason, and is
-    counted."""
+    counted. Its address has not recovered yet from the flood before."""
     before = stage.refused("limit", "connection")
     mallory = stage.pki.issue("requester/mallory")
     held = []
     for _ in range(20):
+        requester = dial(lambda: Requester(stage.broker.address, mallory, timeout=10))
         try:
-            held.append(Requester(stage.broker.address, mallory, timeout=10))
-            held[-1].status()
+            requester.status()
+            held.append(requester)
         except OSError:
-            held.pop().close()
+            requester.close()
     assert len(held) == 16
-    with Requester(stage.broker.address, stage.pki.issue("requester/bob"), timeout=10) as bob:
-        assert len(bob.status().campaigns) == 0
+    bob = stage.pki.issue("requester/bob")
+    with dial(lambda: Requester(stage.broker.address, bob, timeout=10)) as requester:
+        assert len(requester.status().campaigns) == 0
     for one in held:
         one.close()
     assert stage.refused("limit", "connection") == before + 4
