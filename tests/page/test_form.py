@@ -20,6 +20,7 @@ from harness.secrets import memory_of  # noqa: E402
 RESPONSE = {"privatizers": "randomized-response", "epsilon": 10, "tokens": 100}
 ASKED = "return document.querySelector('label[for=score] strong')?.textContent"
 TITLE = "return document.querySelector('h1')?.textContent"
+TAKEN = "return document.answered ? null : document.querySelector('[role=status]')?.textContent"
 
 
 @pytest.fixture
@@ -36,10 +37,17 @@ def link(world, number=1):
     return f"http://{world.address}/?{world.links[str(number)].split('?')[1]}"
 
 
+# The question that has the focus, and its field; null in a document that has been answered, which stays until the next
+# one is there, maybe with the same question.
+OPEN = f"""if (document.answered || document.activeElement?.id !== "score") return null;
+document.answered = true;
+return [(() => {{ {ASKED} }})(), document.activeElement]"""
+
+
 def answer(browser, score):
     """With the keyboard alone: the field has the focus."""
-    asked = browser.until("return document.activeElement?.id === 'score' && " + ASKED[len("return "):])
-    browser.driver.switch_to.active_element.send_keys(str(score(asked)), Keys.ENTER)
+    asked, field = browser.until(OPEN)
+    field.send_keys(str(score(asked)), Keys.ENTER)
     return asked
 
 
@@ -50,7 +58,7 @@ def fill_in(browser, score, is_over, most=80):
         if is_over() or browser.run(ASKED) is None:
             return n
         asked = answer(browser, score)
-        browser.wait(lambda: is_over() or asked in (browser.text("[role=status]") or ""))
+        browser.wait(lambda: is_over() or asked in (browser.run(TAKEN) or ""))
     return most
 
 
