@@ -118,8 +118,9 @@ def test_a_restore_to_a_point_in_time_that_lacks_commits(archived, deployment):
     """The brokers refuse it by their anchors, and a recovery accepts it: at least what they had charged is charged."""
     site, run = archived
     title, server, brokers = "Restoring to a point in time", site.servers["db1"], site.brokers
-    moment = server.sql("SELECT clock_timestamp()")
+    moment, most = server.sql("SELECT clock_timestamp()"), run.commits()
     run.go_on()
+    brokers.follow(most + 1)  # a standby whose anchor is as old as the restored database would begin a term
     deployment.broker = brokers.running[brokers.active()]
     with deployment.requester() as requester:
         spent = [account.spent for account in requester.ledger(run.campaign).accounts]

@@ -134,7 +134,9 @@ def test_a_replica_that_lacks_the_last_moments_is_promoted_by_mistake(deployment
         brokers.server = server
 
     switch.cut("primary", "far")
+    most = run.commits()
     run.go_on()
+    brokers.follow(most + 1)  # a standby whose anchor is as old as that replica would begin a term
     acknowledged = run.commits()
     active = brokers.running[brokers.active()]
     world.primary.kill()

@@ -69,10 +69,7 @@ class Stage:
 
     def commits_seen(self):
         """Every anchor is at the last commit or one behind it."""
-        def look():
-            last = int(self.server.sql("SELECT last_commit FROM crowdveil.meta", "crowdveil"))
-            return all(int((self.anchor(i).read_text().split() + ["0"] * 4)[3]) >= last - 1 for i in range(2))
-        wait_until(look, "the standby's anchor follows")
+        self.brokers.follow(int(self.server.sql("SELECT last_commit FROM crowdveil.meta", "crowdveil")) - 1)
 
     def stop(self):
         for daemon in self.brokers.running:
@@ -80,7 +77,7 @@ class Stage:
                 assert daemon.stop() == 0, daemon.text()
 
     def anchor(self, i):
-        return self.deployment.folder / f"anchor-{i}"
+        return self.brokers.anchor(i)
 
     def config(self, i):
         return write_config(self.deployment.folder / f"now-{i}.yaml", self.brokers.settings(i))

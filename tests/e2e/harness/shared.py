@@ -61,6 +61,14 @@ class Brokers:
     def socket(self, i):
         return self.deployment.folder / f"broker-{i}.sock"
 
+    def anchor(self, i):
+        return self.deployment.folder / f"anchor-{i}"
+
+    def follow(self, commit):
+        """Waits until every broker's anchor is at this commit or a later one."""
+        wait_until(lambda: all(int((self.anchor(i).read_text().split() + ["0"] * 4)[3]) >= commit
+                               for i in range(len(self.running))), f"the anchors are at commit {commit}")
+
     def is_active(self, i):
         daemon = self.running[i]
         if daemon is None or daemon.process.poll() is not None:
