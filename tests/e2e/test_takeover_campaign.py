@@ -150,7 +150,7 @@ def test_the_clone_of_a_machine_takes_over(deployment, store, undisturbed):
     run.start_crowd(1500)
     run.go_on(skip=[clone])
     original = brokers.active()
-    shutil.copy(deployment.folder / f"anchor-{original}", deployment.folder / f"anchor-{clone}")
+    shutil.copy(brokers.anchor(original), brokers.anchor(clone))
     run.go_on(skip=[clone])
     brokers.start(clone).wait_for("standing by: term .* is active")
     for i in (3 - clone - original, original):

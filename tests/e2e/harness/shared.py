@@ -36,7 +36,7 @@ class Brokers:
     def settings(self, i):
         folder = self.deployment.folder
         return merged(self.deployment.broker_settings(), {
-            "listen": self.addresses[i], "anchor": str(folder / f"anchor-{i}"),
+            "listen": self.addresses[i], "anchor": str(self.anchor(i)),
             "admin": str(folder / f"broker-{i}.sock"), **self.changes})
 
     def migrate(self):

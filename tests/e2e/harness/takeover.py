@@ -52,7 +52,7 @@ class SharedRun(Run):
             daemon.wait_for("standing by on ")  # earlier, the signal ends it before it could say how
             assert daemon.stop() == 0
         assert self.deployment.thirdparty.stop() == 0
-        self.deployment.anchor = str(self.deployment.folder / f"anchor-{self.last_active()}")
+        self.deployment.anchor = str(self.brokers.anchor(self.last_active()))
         self.brokers.save(f"{self.deployment.state('broker-state')}/broker.db")
         audit(self.deployment, self.campaign, export, finished)
 
