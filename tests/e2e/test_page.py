@@ -192,7 +192,6 @@ def test_a_restart_in_the_middle_and_a_stream_that_goes_on(deployment):
     run = Run(deployment, thirdparty=ON)
     page = Page(deployment.thirdparty)
     run.start_workers()
-    wait_until(page.campaigns, "a campaign")
     events = page.events()
     first = steps(events.wait_for(lambda seen: len(steps(seen)) > 5, "five steps"))
     run.kill_and_restart("thirdparty")
@@ -212,7 +211,6 @@ def test_a_restart_in_the_middle_and_a_stream_that_goes_on(deployment):
 def test_a_client_from_the_future_reloads(deployment):
     Run(deployment, thirdparty=ON)
     page = Page(deployment.thirdparty)
-    wait_until(page.campaigns, "a campaign")
     events = page.events(after=1000)
     assert events.wait_for(lambda seen: seen, "an event")[0]["event"] == "reload"
 
@@ -248,7 +246,6 @@ def test_a_hundred_connections_and_a_slow_reader_disturb_nobody(deployment):
     run = Run(deployment, thirdparty=ON)
     page = Page(deployment.thirdparty)
     idle = [socket.create_connection(("127.0.0.1", page.port)) for _ in range(100)]
-    wait_until(page.campaigns, "a campaign")
     streams = [page.events() for _ in range(20)]
     slow = page.events()
     slow.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
@@ -270,7 +267,6 @@ def test_a_hundred_connections_and_a_slow_reader_disturb_nobody(deployment):
 def test_streams_are_bounded(deployment):
     Run(deployment, thirdparty=ON)
     page = Page(deployment.thirdparty)
-    wait_until(page.campaigns, "a campaign")
     streams = [page.events() for _ in range(64)]
     for stream in streams:
         stream.wait_for(lambda seen: len(seen) >= 2, "a step and a state")

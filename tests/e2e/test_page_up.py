@@ -38,7 +38,6 @@ def is_over(seen):
 
 def test_it_adds_the_truth_and_the_progress_and_stays_until_ctrl_c(start):
     daemon, page = start("first.yaml")
-    wait_until(page.campaigns, "a campaign")
     seen = page.events().wait_for(is_over, "the end", timeout=120)
     daemon.wait_for("Still running until Ctrl-C")
     campaign = page.campaign()
@@ -58,7 +57,6 @@ def test_it_adds_the_truth_and_the_progress_and_stays_until_ctrl_c(start):
 
 def test_of_a_bandit_it_shows_regret_and_reward_as_the_result_does(start):
     daemon, page = start("ts-cf.yaml", "--json")
-    wait_until(page.campaigns, "a campaign")
     page.events().wait_for(is_over, "the end", timeout=120)
     daemon.wait_for("Still running until Ctrl-C")
     live = page.campaign()["live"]

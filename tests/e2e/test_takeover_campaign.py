@@ -9,7 +9,7 @@ import time
 import crowdveil
 import pytest
 
-from harness import crashes
+from harness import crashes, standstill
 from harness.admin import metrics
 from harness.campaign import MEANS, TOKENS, outcome
 from harness.daemon import wait_until
@@ -85,7 +85,8 @@ def test_clients_leave_a_broker_that_stays_frozen(deployment, store, undisturbed
 
 
 def test_the_page_shows_the_takeover(deployment, store, undisturbed):
-    run = SharedRun(deployment, Brokers(deployment, store, 2), thirdparty={"page": "127.0.0.1:0"})
+    brokers = Brokers(deployment, store, 2)
+    run = SharedRun(deployment, brokers, thirdparty={"page": "127.0.0.1:0"})
     page = Page(deployment.thirdparty)
     stream = page.events()
 
@@ -98,8 +99,12 @@ def test_the_page_shows_the_takeover(deployment, store, undisturbed):
     wait_for((True, 1))
     run.start_crowd(1500)
     run.when(100)
-    run.disturb(killed, None)
+    active = brokers.active()
+    with standstill.stopped(brokers.running[1 - active]):  # else it may be active before a reader saw nobody connected
+        killed(brokers.running[active], None)
+        wait_for((True, 1), (False, 1))
     wait_for((True, 1), (False, 1), (True, 2))
+    brokers.start(active)
     since = [link["since"] for link in links(stream.seen)]
     assert since == sorted(since) and 0 <= time.time() - since[-1] / 1000 < 60
     assert page.campaign()["link"] == {"connected": True, "term": 2, "since": since[-1]}

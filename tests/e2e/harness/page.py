@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 
-from harness.daemon import Failed
+from harness.daemon import Failed, wait_until
 
 LINK = re.compile(r"page on (http://([^/]+):(\d+)/\?token=(\S+))")
 
@@ -43,6 +43,9 @@ class Page:
         return self.json(f"/api/campaign?id={number}")
 
     def events(self, number=1, after=None, last_event_id=None):
+        """Of a campaign that is known or will be; the broker hands it on after its requester has the number."""
+        wait_until(lambda: self.ask(f"/api/campaign?id={number}", method="HEAD")[0] == 200,
+                   f"campaign {number} is on the page")
         return Events(self, number, after, last_event_id)
 
 
