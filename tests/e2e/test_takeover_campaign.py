@@ -100,7 +100,7 @@ def test_the_page_shows_the_takeover(deployment, store, undisturbed):
     run.start_crowd(1500)
     run.when(100)
     active = brokers.active()
-    with standstill.stopped(brokers.running[1 - active]):  # else it may be active before a reader saw nobody connected
+    with standstill.stopped(brokers.running[1 - active]):  # otherwise a slow reader sees the next term alone
         killed(brokers.running[active], None)
         wait_for((True, 1), (False, 1))
     wait_for((True, 1), (False, 1), (True, 2))

@@ -69,7 +69,7 @@ class Stage:
 
     def commits_seen(self):
         """Every anchor is at the last commit or one behind it."""
-        self.brokers.follow(int(self.server.sql("SELECT last_commit FROM crowdveil.meta", "crowdveil")) - 1)
+        self.brokers.follow(self.server.commits() - 1)
 
     def stop(self):
         for daemon in self.brokers.running:

@@ -18,7 +18,8 @@ from harness.pki import Pki  # noqa: E402
 from harness.secrets import memory_of  # noqa: E402
 
 RESPONSE = {"privatizers": "randomized-response", "epsilon": 10, "tokens": 100}
-ASKED = "return document.querySelector('label[for=score] strong')?.textContent"
+QUESTION = "document.querySelector('label[for=score] strong')?.textContent"
+ASKED = f"return {QUESTION}"
 TITLE = "return document.querySelector('h1')?.textContent"
 TAKEN = "return document.answered ? null : document.querySelector('[role=status]')?.textContent"
 
@@ -41,7 +42,7 @@ def link(world, number=1):
 # one is there, maybe with the same question.
 OPEN = f"""if (document.answered || document.activeElement?.id !== "score") return null;
 document.answered = true;
-return [(() => {{ {ASKED} }})(), document.activeElement]"""
+return [{QUESTION}, document.activeElement]"""
 
 
 def answer(browser, score):

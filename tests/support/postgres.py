@@ -173,6 +173,10 @@ class Server:
         return run([PROGRAMS / "psql", "-X", "-q", "-t", "-A", "-v", "ON_ERROR_STOP=1", "-h", self.folder,
                     "-p", self.port, "-U", "postgres", "-d", database, "-c", text]).strip()
 
+    def commits(self):
+        """The number of the last commit of a broker."""
+        return int(self.sql("SELECT last_commit FROM crowdveil.meta", "crowdveil"))
+
     @contextmanager
     def locked(self, table, database):
         """Nobody else reads the table meanwhile."""

@@ -31,7 +31,7 @@ class SharedRun(Run):
         self.brokers.start(active)
 
     def commits(self):
-        return int(self.brokers.server.sql("SELECT last_commit FROM crowdveil.meta", "crowdveil"))
+        return self.brokers.server.commits()
 
     def go_on(self, commits=20, skip=()):
         """Starts again what has ended, except for these brokers, until there are so many more commits."""
