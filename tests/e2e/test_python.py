@@ -49,13 +49,15 @@ def test_a_policy_in_python_ranks_behind_the_real_broker_although_it_is_killed(d
     deployment.start_broker({"thirdparty": bayes.address, **NOISE})
     with Requester(deployment.broker.address, deployment.pki.issue("requester/alice"), "main", timeout=60) as requester:
         campaign = requester.submit(Spec("test", len(MEANS), policy=("bayes", {"alpha": .06, "tokens": 100}))).campaign
-        deployment.start_worker("gateway/1-200000", campaign_file, {"arrival_rate": 2000})
+        deployment.start_worker("gateway/1-100000", campaign_file, {"arrival_rate": 400})
         killed = 0
         for seen in requester.watch(campaign):
             if not seen_end(seen) and seen.releases >= 5 * (killed + 1) and killed < 3:
                 bayes.daemon.kill()
                 killed += 1
                 bayes.start()
+                if killed == 3:
+                    deployment.start_worker("gateway/100001-200000", campaign_file)
         export = requester.export(campaign)
     assert killed == 3 and seen.end == End.COMPLETE
     assert [standing.rank_class for standing in seen.standings] == [4, 1, 2, 1, 3]

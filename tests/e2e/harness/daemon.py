@@ -25,7 +25,7 @@ READY = re.compile(r"ready on (\S+:\d+)")
 
 
 class Failed(AssertionError):
-    """A program did not do what a test waited for; the message has its last lines."""
+    """A program did not do what a test waited for; the message has its last lines, the very last one first."""
 
 
 def wait_until(holds, what, timeout=60, every=.05):
@@ -42,6 +42,15 @@ def write_config(path, settings):
     text = re.sub(r'"(\d+(?:ms|s|m|h|d))"', r"\1", json.dumps(settings, indent=1))
     Path(path).write_text(text + "\n")
     return str(path)
+
+
+def waits_for(thread):
+    """The state of a thread, by its folder in /proc: R for one that is running, D for one that waits for a disk."""
+    try:
+        state = re.search(r"^State:\s+(\S)", (thread / "status").read_text(), re.M).group(1)
+        return f"{state} in {(thread / 'wchan').read_text()}, call {(thread / 'syscall').read_text().split()[0]}"
+    except OSError as error:
+        return str(error)
 
 
 class Daemon:
@@ -91,8 +100,16 @@ class Daemon:
                 if left <= 0 or self.streams_open == 0:
                     break
                 self.changed.wait(left)
-        raise Failed(f"{self.name}: no line with {pattern!r} within {timeout} s; last lines:\n" +
-                     "\n".join(self.lines[-15:]))
+        raise self.failed(f"no line with {pattern!r} within {timeout} s")
+
+    def failed(self, what):
+        """The error, whose first line tells whether the program has ended, and if not, what its threads wait for."""
+        try:
+            now = f"it ended with status {self.process.wait(10 if self.streams_open == 0 else 0)}"
+        except subprocess.TimeoutExpired:
+            now = f"it is running: {', '.join(map(waits_for, Path(f'/proc/{self.pid}/task').iterdir()))}"
+        last = "; last line: " + self.lines[-1] if self.lines else "; it wrote nothing"
+        return Failed("\n".join([f"{self.name}: {what}: {now}{last}", *self.lines[-15:-1]]))
 
     def mark(self):
         """For `after`: the number of the next line."""
@@ -108,8 +125,7 @@ class Daemon:
         try:
             status = self.process.wait(timeout)
         except subprocess.TimeoutExpired:
-            raise Failed(f"{self.name}: still running after {timeout} s; last lines:\n" +
-                         "\n".join(self.lines[-15:])) from None
+            raise self.failed(f"has not ended within {timeout} s") from None
         for reader in self.readers:
             reader.join(10)
         return status
