@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small file system in memory that a test can fill, empty, and mount read-only."""
+import ctypes
+import functools
 import os
-import shutil
 import subprocess
 
 import pytest
@@ -11,8 +12,6 @@ class Volume:
     """Mounted over a folder."""
 
     def __init__(self, folder, mib=64):
-        if os.geteuid() != 0:
-            pytest.skip("a file system of its own needs root")
         folder.mkdir(exist_ok=True)
         self.folder, self.filler = folder, folder / "filler"
         done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={mib}m,mode=0700", "crowdveil-test", folder],
@@ -51,50 +50,63 @@ class Ext4:
     """A file system on a block device that can fail: the kernel then makes it read-only while it is in use."""
 
     def __init__(self, folder, mib=64):
-        if os.geteuid() != 0:
-            pytest.skip("a file system of its own needs root")
         folder.mkdir(exist_ok=True)
         self.folder, self.image, self.device = folder, folder.with_suffix(".img"), None
         with self.image.open("wb") as file:
             file.truncate(mib << 20)
-        why = run("mkfs.ext4", "-q", self.image).stderr.strip() or self.mount()
-        if why:
+        make = ("mkfs.ext4", "-q", "-O", "^has_journal", self.image)
+        for command in (make, ("losetup", "--find", "--show", self.image)):
+            done = run(*command)
+            if done.returncode != 0:
+                pytest.skip(f"no block device can be made here: {done.stderr.strip()}")
+        self.device = done.stdout.strip()
+        mounted = self.mount()
+        if mounted.returncode != 0:
             self.close()
-            pytest.skip(f"no block device with a file system can be made here: {why}")
+            pytest.skip(f"no file system can be mounted here: {mounted.stderr.strip()}")
 
     def mount(self):
-        """Mounts the image, from a device of its own. Returns why not, or nothing."""
-        done = run("losetup", "--find", "--show", self.image)
-        if done.returncode == 0:
-            self.device = done.stdout.strip()
-            done = run("mount", "-w", "-o", "errors=remount-ro", self.device, self.folder)
-        return "" if done.returncode == 0 else done.stderr.strip()
+        return run("mount", "--read-write", "-o", "errors=remount-ro", self.device, self.folder)
 
     def break_down(self):
         with open(f"/sys/fs/ext4/{os.path.basename(self.device)}/trigger_fs_error", "w") as trigger:
             trigger.write("a test wants it")
 
     def repair(self):
-        """Goes on with a copy of what is on the disk: mount namespaces of other tests may hold the device for a while,
-        and a device that is held cannot be repaired."""
-        self.close()
-        self.image = shutil.copy(self.image, self.folder.with_suffix(".copy"))
-        checked = run("e2fsck", "-fy", self.image)
+        unmounted = run("umount", self.folder)
+        assert unmounted.returncode == 0, unmounted.stderr
+        checked = run("e2fsck", "-fy", self.device)
         assert checked.returncode in (0, CORRECTED), checked.stdout + checked.stderr
-        assert not (why := self.mount()), why
+        mounted = self.mount()
+        assert mounted.returncode == 0, mounted.stderr
 
     def close(self):
-        """The kernel lets go of the device when no namespace has it mounted any more."""
         run("umount", "-l", self.folder)
-        if self.device is not None:
-            run("losetup", "--detach", self.device)
-            self.device = None
+        run("losetup", "--detach", self.device)
+
+
+CLONE_NEWNS = 0x00020000  # linux/sched.h
+
+
+@functools.cache
+def have_own_mounts():
+    """
+    Gives this process a mount namespace. Every new namespace begins with a copy of all mounts, and in that of a test
+    beside this one a broken file system would stay in use, so that it could not be repaired.
+    """
+    if os.geteuid() != 0:
+        pytest.skip("a file system of its own needs root")
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(CLONE_NEWNS) != 0:
+        pytest.skip(f"no mount namespace can be made here: {os.strerror(ctypes.get_errno())}")
+    subprocess.run(["mount", "--make-rprivate", "/"], check=True)
 
 
 @pytest.fixture
 def volume(tmp_path):
     """volume(folder) mounts; all is unmounted at the end, whatever happened."""
     made = []
+    have_own_mounts()
 
     def mount(folder, kind=Volume, **kwargs):
         made.append(kind(folder, **kwargs))
