@@ -27,6 +27,7 @@ struct cv_broker_config {
   bool noise_seeded; /* unsafe, for tests: noise is a function of (noise_seed, arm, release) instead */
   uint64_t noise_seed;
   uint64_t term;          /* of a database that several brokers share; 0: it is this broker's alone */
+  uint64_t stall_ms;      /* a longer gap between ticks means that the process was stalled; 0: CV_STALL_MS */
   uint64_t journal_bytes; /* length of the journal before chunks are written; 0: CV_JOURNAL_BYTES */
   /* Writes one line to the log; may be NULL. */
   void (*note)(void *data, const struct cv_note *note);

@@ -311,7 +311,8 @@ static void check_limits(struct cv_broker *broker, struct cv_broker_campaign *ca
 /* A stalled process received nothing: the gap does not count as idle time of campaigns. */
 static void forgive_stall(struct cv_broker *broker, uint64_t now_ms) {
   uint64_t gap_ms = now_ms - broker->ticked_ms;
-  for (struct cv_broker_campaign *campaign = broker->open; gap_ms > CV_STALL_MS && campaign != NULL;
+  uint64_t stall_ms = broker->config.stall_ms != 0 ? broker->config.stall_ms : CV_STALL_MS;
+  for (struct cv_broker_campaign *campaign = broker->open; gap_ms > stall_ms && campaign != NULL;
        campaign = campaign->next_open) {
     campaign->active_ms += gap_ms;
   }

@@ -37,7 +37,7 @@
 struct cv_broker;
 struct cv_broker_conn;
 
-enum { CV_STALL_MS = 500 /* a longer gap between ticks means that the process was stalled */ };
+enum { CV_STALL_MS = 500 };
 
 /* Creates a broker without campaigns. Copies the config; what it points to must outlive the broker. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_broker_new(const struct cv_broker_config *config, struct cv_broker **ret);

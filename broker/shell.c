@@ -443,6 +443,7 @@ static void configure(struct shell *shell) {
       .noise = cv_daemon_rng(shell->daemon),
       .noise_seeded = settings->noise_seeded,
       .noise_seed = settings->noise_seed,
+      .stall_ms = cv_clock_is_followed() ? UINT64_MAX : 0, /* the test has advanced it */
       .journal_bytes = is_shared(shell) ? SHARED_JOURNAL_BYTES : 0,
       .note = cv_daemon_note,
       .note_data = shell->daemon,

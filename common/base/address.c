@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/base/address.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,4 +59,10 @@ enum cv_err cv_addresses_parse(const char *text, struct cv_addresses *ret, struc
   }
   *ret = found;
   return CV_OK;
+}
+
+bool cv_address_is_loopback(const struct cv_address *address) {
+  const char *host = address->host;
+  bool is_ipv4 = host[strspn(host, "0123456789.")] == '\0'; /* 127.example is a name */
+  return (is_ipv4 && strncmp(host, "127.", 4) == 0) || strcmp(host, "::1") == 0 || strcmp(host, "localhost") == 0;
 }

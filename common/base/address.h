@@ -3,6 +3,7 @@
 #ifndef CV_BASE_ADDRESS_H
 #define CV_BASE_ADDRESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/base/err.h"
@@ -25,5 +26,7 @@ struct cv_addresses {
 CV_MUST_USE enum cv_err cv_address_parse(const char *text, struct cv_address *ret, struct cv_why *why);
 /* Parses one or more of them, separated by commas or blanks. CV_ERR_FORMAT, also for more than CV_ADDRESSES_MAX. */
 CV_MUST_USE enum cv_err cv_addresses_parse(const char *text, struct cv_addresses *ret, struct cv_why *why);
+/* 127.0.0.0/8, ::1 or localhost; no other name, whatever it resolves to. */
+bool cv_address_is_loopback(const struct cv_address *address);
 
 #endif

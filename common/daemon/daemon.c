@@ -56,6 +56,7 @@ struct cv_daemon {
   struct cv_watchdog watchdog;
   _Atomic uint64_t steps; /* of the storage, on either thread */
   uint64_t told_ms;       /* last report on the start, or status, to the service manager */
+  uint64_t ticked_ms;     /* last tick */
   size_t batch;           /* size of the one that is being stored, and when that began */
   uint64_t batch_ms;
   enum cv_log_level audited; /* level of the log according to the audit log */
@@ -144,6 +145,7 @@ static void stop(struct cv_daemon *daemon) {
     return;
   }
   daemon->stopping = true;
+  cv_clock_tell_seen(UINT64_MAX); /* no tick follows */
   cv_notify_stopping(STOP_MS);
   /* New peers first, then the open ones: no peer can join while the others are being closed. */
   cv_network_stop(&daemon->network);
@@ -376,6 +378,9 @@ static void on_tick(uv_timer_t *timer) {
   cv_trail_tick(daemon->trail, now_ms, cv_clock_wall_ms());
   /* Here, too, because a peer that has become slow may get no frame for a while. */
   cv_lanes_hold(&daemon->lanes);
+  /* The time of the tick before: since then every timer has looked at the clock. */
+  cv_clock_tell_seen(daemon->ticked_ms);
+  daemon->ticked_ms = now_ms;
 }
 
 /* ---- what the lanes ask for ---- */
@@ -655,7 +660,8 @@ static void start_handles(struct cv_daemon *daemon) {
   daemon->check.data = daemon->tick.data = daemon->pace.data = daemon->work.data = daemon;
   /* After the loop has polled: all that has arrived by then is in the same batch. */
   (void)uv_check_start(&daemon->check, on_turn);
-  (void)uv_timer_start(&daemon->tick, on_tick, daemon->config->tick_ms, daemon->config->tick_ms);
+  unsigned tick_ms = cv_clock_sleep_ms(daemon->config->tick_ms);
+  (void)uv_timer_start(&daemon->tick, on_tick, tick_ms, tick_ms);
   daemon->backup = (struct cv_backup){.loop = &daemon->loop, .turn = &daemon->turn, .made = on_copied, .data = daemon};
   cv_backup_start(&daemon->backup);
   daemon->errand = (struct cv_errand){.loop = &daemon->loop, .turn = &daemon->turn};
@@ -694,9 +700,7 @@ void cv_daemon_serve(struct cv_daemon *daemon) {
 
 static enum cv_err start(struct cv_daemon *daemon, struct cv_why *why) {
   const struct cv_daemon_ops *ops = daemon->ops;
-  if (ops->prepare != NULL) {
-    CV_TRY(ops->prepare(daemon->party, daemon, why));
-  }
+  CV_TRY(ops->prepare == NULL ? CV_OK : ops->prepare(daemon->party, daemon, why));
   CV_TRY(cv_network_load(&daemon->network, why));
   warn_if_revoked(daemon);
   CV_TRY(cv_lanes_init(&daemon->lanes));
@@ -710,6 +714,7 @@ static enum cv_err start(struct cv_daemon *daemon, struct cv_why *why) {
   start_handles(daemon);
   CV_TRY(cv_page_site_open(&daemon->page, &daemon->loop, ops->page, daemon->party, &daemon->drbg.rng, why));
   CV_TRY(open_admin(daemon, why));
+  CV_TRY(cv_network_check_clock(daemon->config, why));
   /* Last: the sandbox denies what the steps above need. No other thread may run yet. */
   CV_TRY(enter_sandbox(daemon, why));
   return audit_start(daemon, why);
@@ -747,8 +752,12 @@ int cv_daemon_run(const struct cv_daemon_config *config) {
                              .party = config->party,
                              .network = {.config = config},
                              .page = {.socket = -1}};
+  struct cv_why why = {.text = "out of memory"};
   /* Before a key is read: from here on no core dump and no swap can hold one. */
   cv_sandbox_begin(&config->settings->sandbox);
+  /* Before a time is read. */
+  const char *clock = config->settings->unsafe_clock;
+  enum cv_err err = clock == NULL ? CV_OK : cv_clock_follow(clock, &why);
   if (uv_loop_init(&daemon.loop) != 0) {
     cv_log_early(config->program, CV_LOG_ERROR, "the event loop cannot start");
     return 1;
@@ -766,8 +775,7 @@ int cv_daemon_run(const struct cv_daemon_config *config) {
                                    .has_failed = has_failed,
                                    .note = cv_daemon_note,
                                    .data = &daemon};
-  struct cv_why why = {.text = "out of memory"};
-  enum cv_err err = start(&daemon, &why);
+  err = err == CV_OK ? start(&daemon, &why) : err;
   if (err != CV_OK) {
     cv_log_early(config->program, CV_LOG_ERROR, "%s", why.text);
     /* The loop has to close what the start has opened so far. */

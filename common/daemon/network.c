@@ -2,6 +2,7 @@
 #include "common/daemon/network.h"
 
 #include "common/base/address.h"
+#include "common/base/log.h"
 
 static struct cv_tls_files tls_files(const struct cv_network *network) {
   return (struct cv_tls_files)CV_CHANNEL_FILES(&network->config->settings->channel);
@@ -20,6 +21,39 @@ static enum cv_err tls_new(const struct cv_network *network, struct cv_tls_peers
     }
   }
   return err;
+}
+
+static enum cv_err check_is_here(const char *addresses, struct cv_why *why) {
+  struct cv_addresses found = {.count = 0};
+  if (addresses != NULL) {
+    CV_TRY(cv_addresses_parse(addresses, &found, why));
+  }
+  for (size_t i = 0; i < found.count; i++) {
+    if (!cv_address_is_loopback(&found.address[i])) {
+      return cv_fail(why, CV_ERR_INVALID,
+                     "unsafe_clock with the address %s; expected loopback addresses only: whoever writes the clock "
+                     "decides about every time limit",
+                     found.text[i]);
+    }
+  }
+  return CV_OK;
+}
+
+enum cv_err cv_network_check_clock(const struct cv_daemon_config *config, struct cv_why *why) {
+  const char *path = config->settings->unsafe_clock;
+  if (path == NULL) {
+    return CV_OK;
+  }
+  CV_TRY(check_is_here(config->listen, why));
+  CV_TRY(check_is_here(config->page != NULL ? config->page->listen : NULL, why));
+  for (size_t i = 0; i < CV_DAEMON_DIALS; i++) {
+    CV_TRY(check_is_here(config->dial[i].address, why));
+  }
+  for (size_t i = 0; i < CV_DAEMON_SERVERS; i++) {
+    CV_TRY(check_is_here(config->dials[i], why));
+  }
+  cv_log(CV_LOG_WARN, "UNSAFE: the time is what %s says; whoever writes it decides about every time limit", path);
+  return CV_OK;
 }
 
 enum cv_err cv_network_load(struct cv_network *network, struct cv_why *why) {

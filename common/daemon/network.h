@@ -17,6 +17,8 @@ struct cv_network {
   } dial[CV_DAEMON_DIALS];
 };
 
+/* With a test's clock all peers have to be on this machine, CV_ERR_INVALID; the log says that there is one. */
+CV_MUST_USE enum cv_err cv_network_check_clock(const struct cv_daemon_config *config, struct cv_why *why);
 /* Reads the TLS files, before anything is opened. */
 CV_MUST_USE enum cv_err cv_network_load(struct cv_network *network, struct cv_why *why);
 /* Any context of this party: all are made from the same files. */

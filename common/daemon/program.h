@@ -18,6 +18,7 @@ struct cv_daemon_settings {
   char *audit;  /* file of the audit log; NULL: none */
   bool probe;   /* ask a running daemon for its health instead of running */
   char *backup; /* ask a running daemon for a copy of its database instead of running, and keep it here; or NULL */
+  char *unsafe_clock; /* file of a test's clock (base/clock.h); NULL: the system's clocks */
   struct cv_logging_settings log;
   struct cv_channel_settings channel;
   struct cv_sandbox_settings sandbox;
@@ -44,6 +45,10 @@ struct cv_daemon_settings {
        .offset = (at) + offsetof(struct cv_daemon_settings, backup),                                                \
        .is_option = true,                                                                                           \
        .help = "ask the running daemon for a copy of its database, check it, write it to this new file, and exit"}, \
+      {.key = "unsafe_clock",                                                                                       \
+       .type = CV_CONFIG_PATH,                                                                                      \
+       .offset = (at) + offsetof(struct cv_daemon_settings, unsafe_clock),                                          \
+       .help = "UNSAFE, for tests on one machine: the file that says what time it is"},                             \
       CV_LOGGING_RULES((at) + offsetof(struct cv_daemon_settings, log)),                                            \
       CV_CHANNEL_RULES((at) + offsetof(struct cv_daemon_settings, channel)),                                        \
       CV_SANDBOX_RULES((at) + offsetof(struct cv_daemon_settings, sandbox))

@@ -28,7 +28,7 @@ struct place {
 
 /* Freed when the timers are closed, the resolver has answered and the peer is freed. */
 struct cv_dialer {
-  uv_timer_t timer, watch;
+  struct cv_timer timer, watch;
   uv_getaddrinfo_t resolve;
   bool stopped, resolving;
   unsigned timers; /* not closed yet */
@@ -70,7 +70,7 @@ static void free_if_over(struct cv_dialer *dialer) {
   free(dialer);
 }
 
-static void on_timer(uv_timer_t *timer);
+static void on_timer(struct cv_timer *timer);
 
 static unsigned at_most(unsigned ms, unsigned most) {
   return ms < most ? ms : most;
@@ -101,7 +101,7 @@ static void start_again_later(struct cv_dialer *dialer) {
   uint64_t delay = with_jitter(dialer, dialer->delay_ms);
   /* Doubled, and drawn at random: thousands of workers must not return to a restarted broker at the same moment. */
   dialer->delay_ms = at_most(2 * dialer->delay_ms, dialer->places > 1 ? CV_DIAL_DELAY_MS : LAST_DELAY_MS);
-  (void)uv_timer_start(&dialer->timer, on_timer, delay, 0);
+  cv_timer_start(&dialer->timer, on_timer, delay);
 }
 
 static void resolve(struct cv_dialer *dialer);
@@ -184,8 +184,8 @@ static void resolve(struct cv_dialer *dialer) {
   }
 }
 
-static void on_timer(uv_timer_t *timer) {
-  resolve(timer->data);
+static void on_timer(struct cv_timer *timer) {
+  resolve(timer->uv.data);
 }
 
 static void on_peer_gone(void *owner, struct cv_peer *peer) {
@@ -193,7 +193,7 @@ static void on_peer_gone(void *owner, struct cv_peer *peer) {
   dialer->peer = NULL;
   if (peer->was_open) {
     /* A connection that is closed at once, again and again, counts as a failed attempt: keep the back-off. */
-    if (uv_now(dialer->hub->loop) - peer->opened_ms >= STEADY_MS) {
+    if (cv_timer_now_ms(dialer->hub->loop) - peer->opened_ms >= STEADY_MS) {
       begin_anew(dialer);
     }
     peer->ops.closed(peer, &peer->why);
@@ -216,7 +216,7 @@ static void on_peer_gone(void *owner, struct cv_peer *peer) {
 static bool is_silent(const struct cv_dialer *dialer) {
   const struct cv_peer *peer = dialer->peer;
   return peer != NULL && peer->state == CV_PEER_OPEN && !peer->paused &&
-         uv_now(dialer->hub->loop) - peer->heard_ms >= CV_DIAL_SILENCE_MS;
+         cv_timer_now_ms(dialer->hub->loop) - peer->heard_ms >= CV_DIAL_SILENCE_MS;
 }
 
 static void stop_knocks(struct cv_dialer *dialer) {
@@ -236,24 +236,25 @@ static void on_knocked(void *data, bool answered) {
   }
   stop_knocks(dialer);
   dialer->answering = (size_t)(place - dialer->place);
-  dialer->left_ms = uv_now(dialer->hub->loop);
+  dialer->left_ms = cv_timer_now_ms(dialer->hub->loop);
   char reason[CV_ADDRESS_BYTES + 32];
   (void)snprintf(reason, sizeof(reason), "silent, while %s answers", place->text);
   /* Whoever stands still takes no goodbye. */
   cv_peer_evict(dialer->peer, CV_REFUSALS, reason);
 }
 
-static void on_watch(uv_timer_t *timer) {
-  struct cv_dialer *dialer = timer->data;
-  (void)uv_timer_start(timer, on_watch, with_jitter(dialer, CV_DIAL_SILENCE_MS), 0);
-  bool has_just_left = dialer->left_ms != 0 && uv_now(timer->loop) - dialer->left_ms < CV_DIAL_STAY_MS;
+static void on_watch(struct cv_timer *timer) {
+  struct cv_dialer *dialer = timer->uv.data;
+  cv_timer_start(timer, on_watch, with_jitter(dialer, CV_DIAL_SILENCE_MS));
+  bool has_just_left = dialer->left_ms != 0 && cv_timer_now_ms(timer->uv.loop) - dialer->left_ms < CV_DIAL_STAY_MS;
   if (has_just_left || !is_silent(dialer)) {
     return;
   }
   for (size_t i = 0; i < dialer->places; i++) {
     struct place *place = &dialer->place[i];
     if (i != dialer->at && place->knock == NULL &&
-        cv_knock_start(timer->loop, &place->address, CV_DIAL_ATTEMPT_MS, on_knocked, place, &place->knock) != CV_OK) {
+        cv_knock_start(timer->uv.loop, &place->address, CV_DIAL_ATTEMPT_MS, on_knocked, place, &place->knock) !=
+            CV_OK) {
       return; /* without memory; it is tried again in a second */
     }
   }
@@ -289,13 +290,13 @@ enum cv_err cv_dialer_start(uv_loop_t *loop, const char *addresses, struct cv_tl
     return err;
   }
   cv_tls_ref(tls);
-  (void)uv_timer_init(loop, &dialer->timer);
-  (void)uv_timer_init(loop, &dialer->watch);
+  cv_timer_init(loop, &dialer->timer, dialer);
+  cv_timer_init(loop, &dialer->watch, dialer);
   dialer->timers = 2;
-  dialer->timer.data = dialer->watch.data = dialer->resolve.data = dialer;
-  (void)uv_timer_start(&dialer->timer, on_timer, 0, 0);
+  dialer->resolve.data = dialer;
+  cv_timer_start(&dialer->timer, on_timer, 0);
   if (dialer->places > 1) {
-    (void)uv_timer_start(&dialer->watch, on_watch, CV_DIAL_SILENCE_MS, 0);
+    cv_timer_start(&dialer->watch, on_watch, CV_DIAL_SILENCE_MS);
   }
   *ret = dialer;
   return CV_OK;
@@ -331,6 +332,6 @@ void cv_dialer_stop(struct cv_dialer *dialer) {
     cv_peer_close(dialer->peer, "stopped");
   }
   stop_knocks(dialer);
-  uv_close((uv_handle_t *)&dialer->timer, on_timer_closed);
-  uv_close((uv_handle_t *)&dialer->watch, on_timer_closed);
+  cv_timer_close(&dialer->timer, on_timer_closed);
+  cv_timer_close(&dialer->watch, on_timer_closed);
 }

@@ -3,9 +3,11 @@
 
 #include <stdlib.h>
 
+#include "common/net/timer.h"
+
 /* Freed when the timer and the connection are closed and the resolver has answered. */
 struct cv_knock {
-  uv_timer_t timer;
+  struct cv_timer timer;
   uv_tcp_t tcp;
   uv_getaddrinfo_t resolve;
   uv_connect_t connect;
@@ -59,7 +61,7 @@ void cv_knock_stop(struct cv_knock *knock) {
     (void)uv_cancel((uv_req_t *)&knock->resolve);
   }
   close_tcp(knock);
-  uv_close((uv_handle_t *)&knock->timer, on_timer_closed);
+  cv_timer_close(&knock->timer, on_timer_closed);
 }
 
 static void end(struct cv_knock *knock, bool answered) {
@@ -67,8 +69,8 @@ static void end(struct cv_knock *knock, bool answered) {
   knock->over(knock->data, answered);
 }
 
-static void on_limit(uv_timer_t *timer) {
-  end(timer->data, false);
+static void on_limit(struct cv_timer *timer) {
+  end(timer->uv.data, false);
 }
 
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf) {
@@ -104,7 +106,7 @@ static void try_host(struct cv_knock *knock) {
   }
   const struct sockaddr *to = knock->host->ai_addr;
   knock->host = knock->host->ai_next;
-  (void)uv_tcp_init(knock->timer.loop, &knock->tcp);
+  (void)uv_tcp_init(knock->timer.uv.loop, &knock->tcp);
   knock->tcp.data = knock->connect.data = knock;
   knock->tcp_open = true;
   if (uv_tcp_connect(&knock->connect, &knock->tcp, to, on_connected) < 0) {
@@ -131,13 +133,13 @@ enum cv_err cv_knock_start(uv_loop_t *loop, const struct cv_address *address, un
   }
   knock->over = over;
   knock->data = data;
-  (void)uv_timer_init(loop, &knock->timer);
+  cv_timer_init(loop, &knock->timer, knock);
   knock->timer_open = true;
-  knock->timer.data = knock->resolve.data = knock;
+  knock->resolve.data = knock;
   struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
   knock->resolving = uv_getaddrinfo(loop, &knock->resolve, on_resolved, address->host, address->port, &hints) == 0;
   /* Without a resolver it is over in the next turn. */
-  (void)uv_timer_start(&knock->timer, on_limit, knock->resolving ? limit_ms : 0, 0);
+  cv_timer_start(&knock->timer, on_limit, knock->resolving ? limit_ms : 0);
   *ret = knock;
   return CV_OK;
 }

@@ -79,7 +79,7 @@ static void leave(struct cv_listener *listener, struct cv_peer *peer) {
 }
 
 static uint64_t now_ms(const struct cv_listener *listener) {
-  return uv_now(listener->hub->loop);
+  return cv_timer_now_ms(listener->hub->loop);
 }
 
 static unsigned stage_of(const struct cv_peer *peer) {

@@ -118,18 +118,18 @@ static void abandon(struct cv_peer *peer) {
   peer->state = CV_PEER_CLOSED;
   cv_hub_not_due(peer->hub, &peer->work);
   uv_close((uv_handle_t *)&peer->tcp, on_handle_closed);
-  uv_close((uv_handle_t *)&peer->timer, on_handle_closed);
+  cv_timer_close(&peer->timer, on_handle_closed);
   tell_moved(peer);
 }
 
-static void on_linger_timeout(uv_timer_t *timer) {
-  abandon(timer->data);
+static void on_linger_timeout(struct cv_timer *timer) {
+  abandon(timer->uv.data);
 }
 
 /* Allows LINGER_MS from now on. Updates the loop's clock, which stands still during a callback. */
 static void linger(struct cv_peer *peer) {
   uv_update_time(peer->hub->loop);
-  (void)uv_timer_start(&peer->timer, on_linger_timeout, LINGER_MS, 0);
+  cv_timer_start(&peer->timer, on_linger_timeout, LINGER_MS);
 }
 
 /* The only transition to FLUSHING. peer->why must have the reason. */
@@ -392,7 +392,7 @@ static void await_frame(struct cv_peer *peer, bool got_one) {
   if (peer->paused || (peer->had_frame && !cv_splitter_holds(&peer->splitter))) {
     peer->awaited_ms = 0;
   } else if (got_one || peer->awaited_ms == 0) {
-    peer->awaited_ms = uv_now(peer->hub->loop);
+    peer->awaited_ms = cv_timer_now_ms(peer->hub->loop);
   }
 }
 
@@ -440,7 +440,7 @@ static bool check_peer(struct cv_peer *peer) {
   return true;
 }
 
-static void on_watch(uv_timer_t *timer);
+static void on_watch(struct cv_timer *timer);
 
 /* Sets the timer for the next check: after a fraction of frame_ms, or when the peer's certificate expires. The wall
  * clock may be changed meanwhile. */
@@ -448,12 +448,12 @@ static void watch(struct cv_peer *peer) {
   int64_t watch_ms = peer->limits.frame_ms / WATCHES + 1;
   int64_t left_ms = peer->until_s * 1000 - (int64_t)cv_clock_wall_ms();
   left_ms = left_ms < 1 ? 1 : left_ms < watch_ms ? left_ms : watch_ms;
-  (void)uv_timer_start(&peer->timer, on_watch, (uint64_t)left_ms, 0);
+  cv_timer_start(&peer->timer, on_watch, (uint64_t)left_ms);
 }
 
-static void on_watch(uv_timer_t *timer) {
-  struct cv_peer *peer = timer->data;
-  uint64_t now_ms = uv_now(peer->hub->loop);
+static void on_watch(struct cv_timer *timer) {
+  struct cv_peer *peer = timer->uv.data;
+  uint64_t now_ms = cv_timer_now_ms(peer->hub->loop);
   char reason[80];
   /* Halved with each check: a rate of key updates is limited, not their number over a long connection. */
   peer->conn.rekeys /= 2;
@@ -481,17 +481,17 @@ static void open_now(struct cv_peer *peer) {
   watch(peer);
   peer->state = CV_PEER_OPEN;
   peer->was_open = true;
-  peer->opened_ms = peer->awaited_ms = uv_now(peer->hub->loop);
+  peer->opened_ms = peer->awaited_ms = cv_timer_now_ms(peer->hub->loop);
   tell_moved(peer);
   peer->ops.opened(peer, &peer->identity);
 }
 
-static void on_waited(uv_timer_t *timer) {
-  open_now(timer->data);
+static void on_waited(struct cv_timer *timer) {
+  open_now(timer->uv.data);
 }
 
-static void on_handshake_timeout(uv_timer_t *timer) {
-  struct cv_peer *peer = timer->data;
+static void on_handshake_timeout(struct cv_timer *timer) {
+  struct cv_peer *peer = timer->uv.data;
   char reason[64];
   bool connecting = peer->state == CV_PEER_CONNECTING;
   (void)snprintf(reason, sizeof(reason), "no %s within %u ms", connecting ? "connection" : "TLS handshake",
@@ -519,7 +519,7 @@ static bool shake_hands(struct cv_peer *peer) {
     /* In TLS 1.3 a client finishes before the server has judged its certificate: it waits for the first sign of
      * consent. */
     if (!SSL_is_server(peer->conn.ssl)) {
-      (void)uv_timer_start(&peer->timer, on_waited, WAITING_MS, 0);
+      cv_timer_start(&peer->timer, on_waited, WAITING_MS);
     }
     return true;
   }
@@ -593,7 +593,7 @@ static void count_turn(struct cv_peer *peer) {
   if (peer->turn != peer->hub->turns) {
     peer->hub->busy++;
     peer->turn = peer->hub->turns;
-    peer->heard_ms = uv_now(peer->hub->loop);
+    peer->heard_ms = cv_timer_now_ms(peer->hub->loop);
     peer->turn_bytes = 0;
   }
 }
@@ -721,12 +721,12 @@ static enum cv_err new_peer(const struct cv_peer_origin *origin, struct cv_peer 
   peer->out_bytes = peer->limits.frame_bytes;
   /* Neither call can fail without flags. From here on the loop frees the peer. */
   (void)uv_tcp_init(peer->hub->loop, &peer->tcp);
-  (void)uv_timer_init(peer->hub->loop, &peer->timer);
+  cv_timer_init(peer->hub->loop, &peer->timer, peer);
   peer->work = (struct cv_hub_work){.run = on_turn, .data = peer};
   peer->handles = 2;
-  peer->tcp.data = peer->timer.data = peer;
+  peer->tcp.data = peer;
   peer->connect.data = peer->write.data = peer->shutdown.data = peer;
-  (void)uv_timer_start(&peer->timer, on_handshake_timeout, peer->limits.handshake_ms, 0);
+  cv_timer_start(&peer->timer, on_handshake_timeout, peer->limits.handshake_ms);
   *ret = peer;
   return CV_OK;
 }

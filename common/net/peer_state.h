@@ -12,6 +12,7 @@
 #include "common/net/hub.h"
 #include "common/net/peer.h"
 #include "common/net/peer_limits.h"
+#include "common/net/timer.h"
 #include "common/net/tls_conn.h"
 
 /*
@@ -49,7 +50,7 @@ struct cv_peer_origin {
 struct cv_peer {
   /* 32 pointers of handles first, then what every frame touches. */
   uv_tcp_t tcp;
-  uv_timer_t timer;
+  struct cv_timer timer;
   uv_connect_t connect;
   uv_write_t write;
   uv_shutdown_t shutdown;

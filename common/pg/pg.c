@@ -93,20 +93,23 @@ static void on_notice(void *data, const PGresult *result) {
 
 /* ---- connecting ---- */
 
+/* False if the deadline passes before. */
+static bool wait_for(struct pollfd *fd, uint64_t until_ms) {
+  int n = 0;
+  for (uint64_t now_ms; n <= 0 && (now_ms = cv_clock_mono_ms()) < until_ms;) {
+    n = poll(fd, 1, (int)cv_clock_sleep_ms(until_ms - now_ms));
+  }
+  return n > 0;
+}
+
 /* Waits for the socket; CV_ERR_CLOSED if the deadline has passed. */
 static enum cv_err await(const struct cv_pg *pg, bool writes, uint64_t until_ms, short *ret, struct cv_why *why) {
   struct pollfd fd = {.fd = PQsocket(pg->conn), .events = (short)(POLLIN | (writes ? POLLOUT : 0))};
-  for (;;) {
-    uint64_t now_ms = cv_clock_mono_ms();
-    int n = now_ms >= until_ms ? 0 : poll(&fd, 1, (int)(until_ms - now_ms));
-    if (n > 0) {
-      *ret = fd.revents;
-      return CV_OK;
-    }
-    if (n == 0) {
-      return cv_fail(why, CV_ERR_CLOSED, "%.120s: no answer within %u ms", pg->where, pg->timeout_ms);
-    }
+  if (!wait_for(&fd, until_ms)) {
+    return cv_fail(why, CV_ERR_CLOSED, "%.120s: no answer within %u ms", pg->where, pg->timeout_ms);
   }
+  *ret = fd.revents;
+  return CV_OK;
 }
 
 static enum cv_err begin_connecting(struct cv_pg *pg, const struct cv_pg_uri *uri, size_t host, const char *name,
@@ -152,8 +155,7 @@ static enum cv_err finish_connecting(struct cv_pg *pg, struct cv_why *why) {
   }
   while (status != PGRES_POLLING_OK) {
     struct pollfd fd = {.fd = PQsocket(pg->conn), .events = status == PGRES_POLLING_READING ? POLLIN : POLLOUT};
-    uint64_t now_ms = cv_clock_mono_ms();
-    if (now_ms >= until_ms || poll(&fd, 1, (int)(until_ms - now_ms)) == 0) {
+    if (!wait_for(&fd, until_ms)) {
       return cv_fail(why, CV_ERR_CLOSED, "%.120s: no connection within %u ms", pg->where, pg->timeout_ms);
     }
     status = PQconnectPoll(pg->conn);

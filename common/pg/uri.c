@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/address.h"
+
 static enum cv_err keep(const PQconninfoOption *option, char *to, size_t size, struct cv_why *why) {
   return snprintf(to, size, "%s", option->val) < (int)size
              ? CV_OK
@@ -81,11 +83,10 @@ static enum cv_err spread(struct cv_pg_uri *uri, struct cv_why *why) {
 }
 
 static bool is_loopback(const struct cv_pg_uri *uri) {
+  struct cv_address address;
   bool all = true;
   for (size_t i = 0; i < uri->addresses; i++) {
-    const char *at = uri->address[i];
-    bool is_ipv4 = strncmp(at, "127.", 4) == 0 && at[strspn(at, "0123456789.")] == ':'; /* 127.example is a name */
-    all = all && (is_ipv4 || strncmp(at, "[::1]:", 6) == 0 || strncmp(at, "localhost:", 10) == 0);
+    all = all && cv_address_parse(uri->address[i], &address, NULL) == CV_OK && cv_address_is_loopback(&address);
   }
   return all;
 }

@@ -71,7 +71,7 @@ def replace(brokers, process, clients):
 def main(rounds, clients, handshakes):
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        deployment = Deployment(folder, Pki(folder / "ca"))
+        deployment = Deployment(folder, Pki(folder / "ca"), has_clock=False)
         server = postgres.Server().start()
         process = None
         try:

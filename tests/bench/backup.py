@@ -62,7 +62,7 @@ class Bench:
         from harness.deployment import Deployment
         from harness.pki import Pki
         self.folder = folder
-        self.deployment = deployment = Deployment(folder, Pki(folder / "ca"))
+        self.deployment = deployment = Deployment(folder, Pki(folder / "ca"), has_clock=False)
         deployment.up(broker=LIMITS)
         assert deployment.broker.stop() == 0
         enlarge(folder / "broker-state/broker.db", mebibytes)

@@ -120,7 +120,7 @@ def main():
     limits = {"submits": submits} if submits > 0 else {}
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        deployment = Deployment(folder, Pki(folder / "ca")).up(broker={"limits": limits})
+        deployment = Deployment(folder, Pki(folder / "ca"), has_clock=False).up(broker={"limits": limits})
         try:
             honest = Honest(deployment, folder, spec)
             time.sleep(2)

@@ -76,7 +76,7 @@ def measure(starts, start, stop):
 
 
 def in_a_file(folder, releases, campaigns, starts):
-    deployment = Deployment(folder, Pki(folder / "ca")).up(broker=LIMITS)
+    deployment = Deployment(folder, Pki(folder / "ca"), has_clock=False).up(broker=LIMITS)
     try:
         stored = fill(deployment, releases, campaigns)
         address = deployment.broker.address
@@ -90,7 +90,7 @@ def in_a_file(folder, releases, campaigns, starts):
 
 def in_postgresql(folder, releases, campaigns, starts):
     server = postgres.Server().start()
-    deployment = Deployment(folder, Pki(folder / "ca"))
+    deployment = Deployment(folder, Pki(folder / "ca"), has_clock=False)
     try:
         server.add_store()
         brokers = Brokers(deployment, server, 1, **LIMITS)

@@ -50,7 +50,7 @@ def main():
     from harness.pki import Pki
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        deployment = Deployment(folder, Pki(folder / "ca"))
+        deployment = Deployment(folder, Pki(folder / "ca"), has_clock=False)
         try:
             # Without a third-party: it would take 256 campaigns, and a broker's figures are the same without it.
             deployment.start_broker({"limits": {"submits": 1000000, "campaigns": 1000, "kept": 1000000}})

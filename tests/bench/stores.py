@@ -54,7 +54,7 @@ def measure(deployment, broker, tokens):
 
 
 def in_file(folder, pki, tokens, program="broker"):
-    deployment = Deployment(folder, pki)
+    deployment = Deployment(folder, pki, has_clock=False)
     deployment.programs["broker"] = program
     try:
         return measure(deployment.up(), deployment.broker, tokens)
@@ -67,7 +67,7 @@ def of_other_build(folder, pki, tokens):
 
 
 def on_server(folder, pki, tokens):
-    deployment, server = Deployment(folder, pki), postgres.Server().start()
+    deployment, server = Deployment(folder, pki, has_clock=False), postgres.Server().start()
     try:
         server.add_store()
         brokers = Brokers(deployment, server, 1)

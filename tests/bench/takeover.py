@@ -51,7 +51,7 @@ def replace(brokers, number):
 def main(rounds):
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        deployment = Deployment(folder, Pki(folder / "ca"))
+        deployment = Deployment(folder, Pki(folder / "ca"), has_clock=False)
         server = postgres.Server().start()
         try:
             server.add_store()

@@ -70,8 +70,8 @@ class Pair:
 
 
 def assert_calm(log):
-    """Nothing alarming."""
-    assert not [line for line in log.split("\n") if re.search(r" (error|warning): ", line)], log
+    """Nothing alarming, but for the test's clock."""
+    assert not [line for line in log.split("\n") if re.search(r" (error|warning): (?!UNSAFE: the time is)", line)], log
 
 
 def test_a_broker_that_moves_in_mid_campaign_loses_nothing(deployment, undisturbed):

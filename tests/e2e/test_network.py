@@ -10,6 +10,7 @@ def test_the_crowd_cannot_reach_the_third_party(deployment, namespaces, tmp_path
     (tmp_path / "campaign.yaml").write_text(
         "campaign: test\nitems: {list: [{name: a, mean: 0.9}, {name: b, mean: 0.2}]}\n"
         "policy: {name: ppar, alpha: 0.2}\nprivacy: {epsilon: 1}\n")
+    deployment.use_system_clock()
     deployment.start_thirdparty({"listen": "10.213.2.2:0"}, prefix=namespaces.inside("rank"))
     deployment.start_broker({"listen": "0.0.0.0:0"}, prefix=namespaces.inside("broker"))
     port = deployment.broker.address.rsplit(":", 1)[1]

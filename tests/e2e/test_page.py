@@ -107,6 +107,7 @@ def test_a_huge_query_is_refused_and_costs_nothing(page):
 
 
 def test_a_public_address_must_be_asked_for(deployment):
+    deployment.use_system_clock()
     daemon = deployment.launch_thirdparty({"page": "0.0.0.0:0"})
     assert daemon.wait() == 2
     assert "page_hosts" in daemon.text() and daemon.text().count("\n") == 0

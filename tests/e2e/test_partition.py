@@ -100,6 +100,7 @@ SILENCE_S, SLACK_S = 2, 25  # a busy machine; without the setting it is 40 s
 @pytest.fixture
 def apart(deployment, namespaces):  # noqa: F811
     """A Run whose parties live in namespaces of their own."""
+    deployment.use_system_clock()
     deployment.prefixes = {"thirdparty": namespaces.inside("rank"), "broker": namespaces.inside("broker"),
                            "worker": namespaces.inside("crowd")}
     deployment.hosts = {"worker": "10.213.1.1", "requester": "10.213.3.1"}

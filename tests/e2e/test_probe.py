@@ -348,6 +348,7 @@ def test_a_requester_waits_as_long_as_its_option_says(deployment):
 @needs(machine.mount_namespaces)
 def test_a_name_that_does_not_exist_yet_is_looked_up_again(deployment, campaign):
     """As for a container that has not been started."""
+    deployment.use_system_clock()
     deployment.up()
     hosts = deployment.folder / "hosts"
     hosts.write_text("127.0.0.1 localhost\n")

@@ -71,6 +71,7 @@ def test_the_broker_holds_back_for_minutes(deployment, undisturbed):
 
 
 def broker_stands_still(deployment, undisturbed, seconds, idle_ms, **settings):
+    deployment.use_system_clock()  # which alone tells that a process has stood still
     run = Run(deployment, broker=settings, idle_ms=idle_ms)
     wait_until(lambda: metric(deployment.folder, "broker", "crowdveil_plans_total") == 1, "places are open")
     with stopped(deployment.broker):

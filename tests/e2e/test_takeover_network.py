@@ -29,6 +29,7 @@ class Apart:
         stack.enter_context(alone())
         self.switch = stack.enter_context(closing(Switch(*BROKERS, *servers, "spare", "rank", "crowd")))
         hosts = self.switch.hosts
+        deployment.use_system_clock()
         deployment.prefixes = {"thirdparty": self.switch.inside("rank"), "worker": self.switch.inside("crowd")}
         self.servers = {}
         for name in servers:

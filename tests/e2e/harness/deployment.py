@@ -7,6 +7,7 @@ import os
 import crowdveil
 from client.requester import Requester
 from harness import refused
+from harness.clock import Clock
 from harness.daemon import PROGRAMS, Daemon, write_config
 from harness.pki import fingerprint
 
@@ -20,8 +21,11 @@ def merged(base, changes):
 
 
 class Deployment:
-    def __init__(self, folder, pki):
+    def __init__(self, folder, pki, has_clock=True):
+        """Without a clock of its own the daemons have the system's: for times that are measured, and for peers in
+        namespaces."""
         self.folder, self.pki, self.daemons, self.count = folder, pki, [], 0
+        self.clock = Clock(folder / "clock") if has_clock else None
         self.thirdparty = self.broker = self.cobroker = self.thirdparty_address = self.cobroker_address = None
         self.anchor = str(folder / "anchor")
         self.prefixes = {}  # by program: words before its command
@@ -29,6 +33,12 @@ class Deployment:
         self.hosts = {}     # by party: the host at which that party finds the broker
 
     # --- starting
+
+    def use_system_clock(self):
+        """Before the first daemon is started."""
+        if self.clock is not None:
+            self.clock.close()
+            self.clock = None
 
     def launch(self, name, command, **kwargs):
         self.count += 1
@@ -38,6 +48,8 @@ class Deployment:
 
     def start(self, program, settings, name=None, prefix=(), **kwargs):
         name = name or program
+        if self.clock is not None:
+            settings = merged({"unsafe_clock": self.clock.path}, settings)
         config = write_config(self.folder / f"{name}.yaml", settings)
         prefix = prefix or self.prefixes.get(program, ())
         return self.launch(name, [*prefix, PROGRAMS[self.programs.get(program, program)], "--config", config], **kwargs)
@@ -153,6 +165,7 @@ class Deployment:
         self.count_refused()
         for daemon in reversed(self.daemons):
             daemon.kill()
+        self.use_system_clock()
 
     def stop(self):
         """Asks every daemon that still runs to stop; returns the statuses by name."""

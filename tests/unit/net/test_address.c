@@ -88,12 +88,29 @@ static void a_local_host_is_nothing_more(void **state) {
   }
 }
 
+static void a_loopback_address_is_no_name_that_looks_like_one(void **state) {
+  static const struct {
+    const char *text;
+    bool is;
+  } cases[] = {
+      {"127.0.0.1:80", true}, {"127.5.6.7:80", true},    {"[::1]:80", true},     {"localhost:80", true},
+      {"0.0.0.0:80", false},  {"127.example:80", false}, {"[::2]:80", false},    {"localhost.evil:80", false},
+      {"10.0.0.1:80", false}, {"1.127.0.0:80", false},   {"[127::1]:80", false}, {"lost.test:80", false},
+  };
+  for (size_t i = 0; i < CV_COUNT(cases); i++) {
+    struct cv_address address;
+    assert_int_equal(cv_address_parse(cases[i].text, &address, NULL), CV_OK);
+    assert_int_equal(cv_address_is_loopback(&address), cases[i].is);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_address_has_a_host_and_a_port),
       cmocka_unit_test(what_is_no_address_is_refused),
       cmocka_unit_test(a_list_has_addresses_and_nothing_else),
       cmocka_unit_test(a_local_host_is_nothing_more),
+      cmocka_unit_test(a_loopback_address_is_no_name_that_looks_like_one),
   };
   return cmocka_run_group_tests_name("address", tests, NULL, NULL);
 }

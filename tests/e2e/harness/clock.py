@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The clock of a test's daemons (unsafe_clock; common/base/clock.h has the file's layout).
+
+It goes as the real one does, but waits for each daemon that has not yet seen the time: on a machine that is slow it is
+slow, and no limit is reached by chance. A test may hold it, and advance it to where a limit is.
+"""
+import contextlib
+import mmap
+import os
+import struct
+import threading
+import time
+
+from harness.daemon import Failed
+
+FOLLOWERS = 255
+TIMES, FOLLOWER = struct.Struct("=QQ"), struct.Struct("=QQ")
+SIZE = TIMES.size + FOLLOWERS * FOLLOWER.size
+LOOK_S, STEP_MS, SEEN_S = .01, 50, 60
+
+
+def stands(pid):
+    """Whether a process will see no time: it has ended, or is stopped."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0] in "TtZX"
+    except OSError:
+        return True
+
+
+class Clock:
+    def __init__(self, path):
+        self.path = str(path)
+        with open(path, "w+b") as file:
+            file.truncate(SIZE)
+            self.map = mmap.mmap(file.fileno(), SIZE)
+        # not the machine's monotonic time: nobody may compare the two
+        TIMES.pack_into(self.map, 0, 1_000_000, time.time_ns() // 1_000_000)
+        self.lock, self.held, self.ended = threading.RLock(), 0, threading.Event()
+        self.thread = threading.Thread(target=self._go, daemon=True)
+        self.thread.start()
+
+    @property
+    def ms(self):
+        return TIMES.unpack_from(self.map)[0]
+
+    def late(self):
+        """Processes that follow and have not seen the present time."""
+        now = self.ms
+        for at in range(TIMES.size, SIZE, FOLLOWER.size):
+            pid, seen = FOLLOWER.unpack_from(self.map, at)
+            if pid == 0:
+                return
+            if seen < now and not stands(pid):
+                yield pid
+
+    def _add(self, ms):
+        mono, wall = TIMES.unpack_from(self.map)
+        TIMES.pack_into(self.map, 0, mono + ms, wall + ms)
+
+    def _go(self):
+        last = time.monotonic()
+        while not self.ended.wait(LOOK_S):
+            with self.lock:
+                now = time.monotonic()
+                if self.held:
+                    last = now
+                elif not any(self.late()):
+                    self._add(min(int((now - last) * 1000), STEP_MS))
+                    last = now
+
+    def advance(self, ms):
+        """At once, after each daemon has read what had arrived; returns when each has begun what is due by then."""
+        with self.lock:
+            for part in (1, ms - 1):
+                self._add(part)
+                self.seen()
+
+    def seen(self):
+        until = time.monotonic() + SEEN_S
+        while any(late := list(self.late())):
+            if time.monotonic() > until:
+                raise Failed(f"processes {late} do not follow the clock: {os.readlink(f'/proc/{late[0]}/exe')}")
+            time.sleep(.002)
+
+    @contextlib.contextmanager
+    def hold(self):
+        """Meanwhile only advance() moves it."""
+        with self.lock:
+            self.held += 1
+        try:
+            yield self
+        finally:
+            with self.lock:
+                self.held -= 1
+
+    def until(self, holds, what, within_ms=120_000, step_ms=100):
+        """Advances until it holds; what has to happen by itself meanwhile gets real time, too."""
+        with self.hold():
+            end = self.ms + within_ms
+            while not holds():
+                if self.ms >= end:
+                    raise Failed(f"not within {within_ms} ms of the daemons' clock: {what}")
+                self.advance(step_ms)
+
+    def close(self):
+        self.ended.set()
+        self.thread.join()
+        self.map.close()
