@@ -19,42 +19,11 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
 from support import postgres  # noqa: E402
+from support.tally import Tally  # noqa: E402
 
 BUILD = ROOT / "build"
 PYTHON = "/usr/bin/python3"
 CORES = len(os.sched_getaffinity(0))
-
-
-class Tally:
-    """Counts of passed, failed and skipped cases; prints a line for each case that did not pass, and once more at the
-    end, since the output between may be longer than what a reader of it keeps."""
-
-    def __init__(self):
-        self.passed, self.failed, self.skipped, self.notes, self.failures = 0, 0, 0, [], []
-        self.fuzzed = {}  # harness: number of its corpus inputs that were replayed
-
-    def ok(self, count=1):
-        self.passed += count
-
-    def fail(self, name, detail=""):
-        self.failed += 1
-        self.failures.append(f"FAILED {name}" + (f": {detail}" if detail else ""))
-        print(self.failures[-1], flush=True)
-
-    def skip(self, name, why):
-        self.skipped += 1
-        print(f"SKIPPED {name}: {why or 'no reason given'}", flush=True)
-
-    def check(self, name, problems):
-        """Counts one case: it fails if there are problems, each printed on a line of its own."""
-        problems = list(problems)
-        if problems:
-            self.fail(name, "\n  ".join([""] + problems).rstrip())
-        else:
-            self.ok()
-
-    def line(self):
-        return f"{self.passed} passed, {self.failed} failed" + (f", {self.skipped} skipped" if self.skipped else "")
 
 
 def run(command, quiet=True, **kwargs):
@@ -209,21 +178,28 @@ def count(tally, name, state, message):
 
 def meson_test(tally, name, folder, timeout_factor=None, extra_env=None, wrapper=None, names=()):
     """Counts every subtest of every unit test; a program that dies counts as a failure, with its last lines."""
-    logs = folder / "meson-logs"
-    for old in logs.glob("testlog*"):
-        old.unlink()
-    with postgres.serving(in_memory=True) as server:
-        done = run(["meson", "test", "-C", folder, "--no-rebuild", "--no-stdsplit", "--num-processes", CORES + 1,
+    def attempt(jobs, *chosen):
+        """(the programs' results, output)"""
+        for old in logs.glob("testlog*"):
+            old.unlink()
+        done = run(["meson", "test", "-C", folder, "--no-rebuild", "--no-stdsplit", "--num-processes", jobs,
                     *(("--timeout-multiplier", timeout_factor) if timeout_factor else ()),
-                    *(("--wrapper", wrapper) if wrapper else ()), *names],
+                    *(("--wrapper", wrapper) if wrapper else ()), *chosen],
                    env=dict(os.environ, **(extra_env or {}), **server))
-    written = list(logs.glob("testlog*.json"))  # the wrapper's name is in the file's
-    if not written:
-        tally.fail(name, tail(done.stdout))
-        return
-    programs = [json.loads(line) for line in written[0].read_text().splitlines()]
+        written = list(logs.glob("testlog*.json"))  # the wrapper's name is in the file's
+        return [json.loads(line) for path in written for line in path.read_text().splitlines()], done.stdout
+
+    logs = folder / "meson-logs"
+    with postgres.serving(in_memory=True) as server:
+        programs, output = attempt(CORES + 1, *names)
+        failed = [program for program in programs if program["result"] not in ("OK", "EXPECTEDFAIL", "SKIP")]
+        for program in failed if len(failed) <= AGAIN else ():
+            again, _ = attempt(1, program["name"].split(" / ")[-1])
+            if [one["result"] for one in again] == ["OK"]:
+                tally.flake(f"{name} {program['name']}", first_problem(program))
+                programs[programs.index(program)] = again[0]
     if not programs:
-        tally.fail(name, "no tests are registered; expected some under tests/unit")
+        tally.fail(name, tail(output) or "no tests are registered; expected some under tests/unit")
     tally.fuzzed = {}
     for program in programs:
         count_program(tally, name, program)
@@ -233,6 +209,13 @@ def meson_test(tally, name, folder, timeout_factor=None, extra_env=None, wrapper
 
 # a line of TAP; the line before it has the reason for a skip, see tests/support/machine.h
 POINT = re.compile(r"^(?:# skipped: (.*)\n)?(not )?ok\b[ \d]*-?[ \t]*([^#\n]*)(#\s*(?:skip|todo)[^\n]*)?", re.M | re.I)
+
+
+def first_problem(program):
+    """The first line that tells why it failed, or how it ended."""
+    output = program.get("stdout", "") + program.get("stderr", "")
+    told = re.search(r"^(?:not ok|.*(?:error|Error|ERROR)).*", output, re.M)
+    return told[0].strip() if told else f"{program['result']}, status {program.get('returncode')}"
 
 
 def count_program(tally, name, program):
@@ -428,6 +411,7 @@ def pytest(tally, suite, *args, marks="", jobs=PROCESSES, dist="loadfile", folde
 
 
 NO_TESTS = 5  # pytest's status
+AGAIN = 8     # at most so many failed tests are run once more
 NORMAL = "not long and not before"
 
 
@@ -441,6 +425,23 @@ def collected(env, *args):
 
 
 def pytest_once(tally, suite, report, env, *args):
+    """Counts the cases. Those that fail, if they are few, are run once more, one by one."""
+    cases = pytest_cases(tally, suite, report, env, *args)
+    failed = [case for case in cases if case[1] == "failed"]
+    for case in failed if len(failed) <= AGAIN else ():
+        name, _, message = case
+        module, _, test = name.partition("::")
+        again = pytest_cases(tally, suite, report.with_suffix(".again.xml"), env, "-m", "",
+                             f"{module.replace('.', '/')}.py::{test}")
+        if [state for _, state, _ in again] == ["passed"]:
+            tally.flake(f"{suite} {name}", message.split("\n")[0])
+            cases[cases.index(case)] = again[0]
+    for name, state, message in cases:
+        count(tally, f"{suite} {name}", state, message.split("\n")[0])
+
+
+def pytest_cases(tally, suite, report, env, *args):
+    """(name, state, message) of each case of one run of pytest."""
     report.unlink(missing_ok=True)
     folder = tempfile.mkdtemp(prefix="cv-")  # short: paths of Unix sockets are limited
     done = run([PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", "--tb=short",
@@ -451,14 +452,13 @@ def pytest_once(tally, suite, report, env, *args):
         print(f"{suite}: the tests' files are in {folder}", flush=True)
     if not report.exists():
         tally.fail(suite, f"pytest ended with status {done.returncode} and no report")
-        return
+        return []
     cases = list(junit_cases(report))
-    for name, state, message in cases:
-        count(tally, f"{suite} {name}", state, message.split("\n")[0])
     if done.returncode not in (0, NO_TESTS) and all(state != "failed" for _, state, _ in cases):
         tally.fail(suite, f"pytest ended with status {done.returncode}, see above")
     tally.notes += [f"{suite}: {entry.get('value')}" for entry in ElementTree.parse(report).getroot().iter("property")
                     if entry.get("name") == "say"]
+    return cases
 
 
 def e2e(tally, extra=()):

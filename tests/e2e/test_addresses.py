@@ -15,12 +15,13 @@ from crowdveil.schema import schema
 from harness.campaign import MEANS, Run
 from harness.commands import as_requester, crowdveil as command
 from harness.daemon import PROGRAMS, write_config
+from support.address import ANY_PORT
 
 pytestmark = pytest.mark.usefixtures("worker_program")
 SPEC = crowdveil.Spec("test", 2, ("ppar", {"alpha": .2, "tokens_per_round": 300}))
 
 
-def standby(address="127.0.0.1:0"):
+def standby(address=ANY_PORT):
     """A port that is bound and not listened at, as a standby's is: it refuses connections, and nobody else gets it."""
     host, port = address.rsplit(":", 1)
     bound = socket.socket()

@@ -85,7 +85,7 @@ def older_copy(patient):
     patient.state.mkdir(mode=0o700)
     patient.anchor.unlink()
     Path(patient.broker["seal_key"]).unlink()
-    patient.deployment.start_broker({"listen": "127.0.0.1:0", "thirdparty": "127.0.0.1:1"})
+    patient.deployment.start_broker({"thirdparty": "127.0.0.1:1"})
     assert patient.deployment.broker.stop() == 0
 
 

@@ -21,6 +21,7 @@ from harness.commands import as_requester, crowdveil
 from harness.daemon import PROGRAMS, ROOT, Daemon, wait_until, write_config
 from harness.deployment import merged
 from harness.machine import needs
+from support.address import HOST
 
 pytestmark = pytest.mark.usefixtures("worker_program")
 
@@ -358,5 +359,5 @@ def test_a_name_that_does_not_exist_yet_is_looked_up_again(deployment, campaign)
                                       str(hosts)))
     worker.wait_for("cannot resolve the name")
     with hosts.open("a") as table:
-        table.write(f"127.0.0.1 {LOST}\n")
+        table.write(f"{HOST} {LOST}\n")
     worker.wait_for("connected as gateway/1-500")

@@ -12,6 +12,7 @@ from crowdveil.wire import Connection, context, decode, hello
 from harness.admin import metrics
 from harness.campaign import NOISE
 from harness.daemon import PYTHON, ROOT
+from support.address import ANY_PORT
 
 MEANS = [.2, .8, .5, .81, .35]
 
@@ -29,7 +30,7 @@ class Bayes:
 
     def __init__(self, deployment):
         self.deployment, self.files = deployment, deployment.pki.issue("thirdparty/ranker")
-        self.state, self.address = deployment.folder / "bayes", "127.0.0.1:0"
+        self.state, self.address = deployment.folder / "bayes", ANY_PORT
         self.start()
 
     def start(self):

@@ -16,6 +16,7 @@ from crowdveil.wire import GRID
 from harness.commands import crowdveil
 from harness.daemon import PROGRAMS, Daemon, write_config
 from harness.deployment import merged
+from support.address import ANY_PORT
 
 ARMS, TAU, EPSILON = 2, 20, .5
 LIMITS = {"limits": {"worker_epsilon": 1.5, "release_tokens": 1}}
@@ -62,7 +63,7 @@ class Stage:
             shutil.copy(self.deployment.folder / name / "anchor", self.anchor)
 
     def restart(self):
-        listen = {"listen": "127.0.0.1:0"}
+        listen = {"listen": ANY_PORT}
         self.deployment.start_thirdparty(listen)
         self.deployment.start_broker(LIMITS)
 

@@ -18,6 +18,7 @@ from harness.daemon import PROGRAMS, write_config
 from harness.deployment import merged
 from harness.intruder import Died, Intruder
 from harness.machine import needs
+from support.address import HOST
 
 WITHOUT = ("/usr/bin/python3", str(Path(__file__).parent / "harness/without.py"))
 CAMPAIGN = """campaign: test
@@ -175,7 +176,7 @@ def test_without_a_sandbox_the_same_intruder_gets_it_all(deployment):
 @needs_tracing
 def test_a_broker_and_a_worker_reach_only_their_peers(ranked, deployment):
     limited = "any TCP port" not in sandbox_line(ranked["broker"])
-    with socket.create_server(("127.0.0.1", 0)) as other:
+    with socket.create_server((HOST, 0)) as other:
         elsewhere = other.getsockname()[1]
         for name, target in (("broker", "thirdparty"), ("worker", "broker")):
             with Intruder(ranked[name].pid) as intruder:
@@ -267,7 +268,7 @@ def test_a_worker_reads_its_certificate_again(deployment, pki, tmp_path, worker_
 def test_names_are_looked_up(deployment, tmp_path, worker_program):
     deployment.start_thirdparty({"listen": "localhost:0"})
     port = deployment.thirdparty.address.rsplit(":")[-1]
-    deployment.start_broker({"thirdparty": f"localhost:{port}"})
+    deployment.start_broker({"listen": "localhost:0", "thirdparty": f"localhost:{port}"})
     deployment.broker.wait_for("thirdparty/ranker: connected")
     line = sandbox_line(deployment.broker)
     assert "looks up names" in line

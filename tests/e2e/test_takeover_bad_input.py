@@ -9,6 +9,7 @@ import pytest
 from harness.admin import get, metrics
 from harness.daemon import PROGRAMS, Daemon, wait_until, write_config
 from harness.shared import Brokers, postgres
+from support.address import HOST, free_port
 
 pytestmark = pytest.mark.skipif(not postgres.is_installed(), reason="postgresql-15 is not installed")
 
@@ -96,7 +97,7 @@ def test_a_database_that_is_not_there(deployment, store):
 def test_a_server_that_is_not_there(deployment, store):
     brokers = Brokers(deployment, store, 1)
     brokers.migrate()
-    brokers.changes["store"] = f"postgresql://u@127.0.0.1:{postgres.free_port()}/x?sslmode=disable"
+    brokers.changes["store"] = f"postgresql://u@{HOST}:{free_port()}/x?sslmode=disable"
     is_refused(brokers, "Connection refused")
 
 
@@ -104,12 +105,13 @@ def test_a_host_that_is_off_keeps_the_next_one_waiting_for_a_moment_only(deploym
     """A full queue of connections: the kernel drops what comes, as a machine does that is off."""
     brokers = Brokers(deployment, store, 1)
     with socket.socket() as off:
-        off.bind(("127.0.0.1", 0))
+        off.bind((store.host, 0))
         off.listen(0)
         with socket.create_connection(off.getsockname()), socket.socket() as more:
             more.setblocking(False)
             more.connect_ex(off.getsockname())
-            brokers.changes["store"] = store.uri().replace("127.0.0.1:", f"127.0.0.1:{off.getsockname()[1]},127.0.0.1:")
+            brokers.changes["store"] = store.uri().replace(
+                f"{store.host}:", f"{store.host}:{off.getsockname()[1]},{store.host}:")
             began = time.monotonic()
             brokers.start_all()
             assert time.monotonic() - began < 30, "the host that is off was waited for"

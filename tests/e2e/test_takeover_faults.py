@@ -110,11 +110,12 @@ class RelayedBrokers(Brokers):
 
     def __init__(self, deployment, server, count):
         super().__init__(deployment, server, count)
-        self.relays = [Relay(f"127.0.0.1:{server.port}") for _ in range(count)]
+        self.relays = [Relay(f"{server.host}:{server.port}") for _ in range(count)]
 
     def settings(self, i):
         settings = super().settings(i)
-        return {**settings, "store": settings["store"].replace(f"127.0.0.1:{self.server.port}", self.relays[i].address)}
+        own = f"{self.server.host}:{self.server.port}"
+        return {**settings, "store": settings["store"].replace(own, self.relays[i].address)}
 
 
 @pytest.mark.parametrize("ways", [pytest.param(("to", "from"), marks=pytest.mark.long), ("from",)],

@@ -12,6 +12,7 @@ from harness.admin import get
 from harness.commands import crowdveil
 from harness.daemon import PROGRAMS, wait_until, write_config
 from harness.shared import Brokers, postgres
+from support.address import ANY_PORT, HOST
 
 pytestmark = pytest.mark.skipif(not postgres.is_installed(), reason="postgresql-15 is not installed")
 
@@ -38,7 +39,7 @@ class Stage:
     def __init__(self, deployment, server):
         self.deployment, self.server = deployment, server
         self.brokers = Brokers(deployment, server, 2, **LIMITS)
-        deployment.start_thirdparty({"listen": "127.0.0.1:0"})
+        deployment.start_thirdparty({"listen": ANY_PORT})
         self.brokers.start_all()
         self.campaign = self.submit("one")
 
@@ -104,7 +105,7 @@ def base_backup(stage):
     server = stage.server
     copy = server.folder / "backup"
     postgres.run(postgres.as_user([postgres.PROGRAMS / "pg_basebackup", "-D", copy, "-X", "stream", "-c", "fast", "-d",
-                                   f"host=127.0.0.1 port={server.port} user=postgres sslmode=require "
+                                   f"host={server.host} port={server.port} user=postgres sslmode=require "
                                    f"passfile={server.folder / 'own-passwords'}", "-w"]))
     return copy
 
@@ -252,7 +253,7 @@ def test_the_master_key_is_replaced(stage):
     for words in (["rotate"], ["status"]):
         done = crowdveil("seal", *words, stage.config(0))
         assert done.returncode == 0, done.stderr
-    assert "PostgreSQL at 127.0.0.1" in done.stdout and "stored keys" in done.stdout
+    assert f"PostgreSQL at {HOST}" in done.stdout and "stored keys" in done.stdout
     stage.brokers.start(0)
     assert stage.brokers.active() == 0
     stage.stop()

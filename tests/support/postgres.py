@@ -6,12 +6,13 @@ run as root: then they run as the package's user. It listens on loopback, with T
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
+
+from support.address import HOST, free_port
 
 PROGRAMS = Path("/usr/lib/postgresql/15/bin")
 HOMELESS = dict(os.environ, HOME="/nonexistent")  # else clients look for certificates of another user
@@ -20,12 +21,6 @@ OWNER, USER = "crowdveil_owner", "crowdveil"
 
 def is_installed():
     return os.access(PROGRAMS / "postgres", os.X_OK)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def as_user(command):
@@ -46,7 +41,7 @@ class Server:
     `close()` ends it and removes its folder. `name`: how the server that it is a replica of knows it; `hosts`: the
     addresses of all replicas."""
 
-    def __init__(self, replica_of=None, in_memory=False, network=None, host="127.0.0.1", name="replica", hosts=()):
+    def __init__(self, replica_of=None, in_memory=False, network=None, host=HOST, name="replica", hosts=()):
         self.within = () if network is None else ("ip", "netns", "exec", network)
         self.host, self.name, self.hosts = host, name, {host, *hosts}
         self.folder = Path(tempfile.mkdtemp(prefix="crowdveil-postgres-", dir="/dev/shm" if in_memory else "/tmp"))

@@ -3,4 +3,4 @@
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "python"))
+sys.path[:0] = [str(Path(__file__).resolve().parents[3] / folder) for folder in ("python", "tests")]

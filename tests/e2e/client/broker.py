@@ -8,6 +8,7 @@ from contextlib import suppress
 from crowdveil.schema import schema
 from crowdveil.wire import (MOVED, VERSION, Closing, Connection, Splitter, context, frame, hello, identity,
                             server_context)
+from support.address import HOST
 
 
 class FakeBroker:
@@ -19,8 +20,8 @@ class FakeBroker:
     def __init__(self, files, script, version=VERSION):
         self.pb, self.tls, self.script, self.version = schema("crowd"), server_context(files), script, version
         self.tokens, self.declines, self.connections, self.failures = [], [], 0, []
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
+        self.listener = socket.create_server((HOST, 0))
+        self.address = f"{HOST}:{self.listener.getsockname()[1]}"
         threading.Thread(target=self._serve, daemon=True).start()
 
     def _serve(self):
@@ -74,8 +75,8 @@ class LeavingBroker:
 
     def __init__(self, files, *told, why=MOVED):
         self.tls, self.told, self.why = server_context(files), told, why
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
+        self.listener = socket.create_server((HOST, 0))
+        self.address = f"{HOST}:{self.listener.getsockname()[1]}"
         self.thread = threading.Thread(target=self._serve, daemon=True)
         self.thread.start()
 

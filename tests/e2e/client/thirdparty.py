@@ -9,6 +9,7 @@ from crowdveil import ProtocolError
 from crowdveil.chain import NONE, chain_plan, chain_release
 from crowdveil.schema import schema
 from crowdveil.wire import VERSION, Splitter, frame, server_context
+from support.address import HOST
 
 class Honest:
     """
@@ -91,8 +92,8 @@ class Thirdparty:
         self.tls, self.roles, self.greet = server_context(files), roles or {}, greet
         self.pb, self.books, self.failures, self.refusals, self.connections = schema("rank"), {}, [], [], 0
         self.goodbyes = []
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
+        self.listener = socket.create_server((HOST, 0))
+        self.address = f"{HOST}:{self.listener.getsockname()[1]}"
         self.sock, self.turn = None, threading.Lock()  # a TLS connection may be used by one thread at a time
         self.thread = threading.Thread(target=self._serve, daemon=True)
         self.thread.start()

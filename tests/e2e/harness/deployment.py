@@ -10,6 +10,7 @@ from harness import refused
 from harness.clock import Clock
 from harness.daemon import PROGRAMS, Daemon, write_config
 from harness.pki import fingerprint
+from support.address import ANY_PORT
 
 
 def merged(base, changes):
@@ -60,12 +61,12 @@ class Deployment:
         return str(folder)
 
     def thirdparty_settings(self):
-        return {"listen": "127.0.0.1:0", "state": self.state("thirdparty-state"), "brokers": "main",
+        return {"listen": ANY_PORT, "state": self.state("thirdparty-state"), "brokers": "main",
                 "admin": str(self.folder / "thirdparty.sock"),
                 "tls": self.pki.issue("thirdparty/ranker").config()}
 
     def broker_settings(self):
-        return {"listen": "127.0.0.1:0", "thirdparty": self.thirdparty_address or "127.0.0.1:1",
+        return {"listen": ANY_PORT, "thirdparty": self.thirdparty_address or "127.0.0.1:1",
                 "thirdparty_name": "ranker",
                 "state": self.state("broker-state"), "anchor": self.anchor,
                 "seal_key": str(self.folder / "seal.key"), "admin": str(self.folder / "broker.sock"),
@@ -84,7 +85,7 @@ class Deployment:
         return f"{self.key_of('broker/main')}+{self.key_of('cobroker/second')}"
 
     def cobroker_settings(self):
-        return {"listen": "127.0.0.1:0", "broker_name": "main", "broker_key": self.key_of("broker/main"),
+        return {"listen": ANY_PORT, "broker_name": "main", "broker_key": self.key_of("broker/main"),
                 "state": self.state("cobroker-state"), "anchor": str(self.folder / "cobroker-anchor"),
                 "seal_key": str(self.folder / "cobroker-seal.key"), "admin": str(self.folder / "cobroker.sock"),
                 "tls": self.pki.issue("cobroker/second").config()}

@@ -5,7 +5,10 @@ import ctypes
 import errno
 import os
 import signal
+import socket
 from pathlib import Path
+
+from support.address import HOST
 
 from .daemon import wait_until
 
@@ -102,11 +105,11 @@ class Intruder:
         return self.told(self.call("unlink", self.put(os.fsencode(path) + b"\0")))
 
     def connect(self, port):
-        """Connects to a port of 127.0.0.1; the errno's name if even a socket is refused."""
+        """Connects to a port of this process's address; the errno's name if even a socket is refused."""
         fd = self.call("socket", 2, 1, 0)
         if fd < 0:
             return self.told(fd)
-        address = b"\x02\x00" + port.to_bytes(2, "big") + bytes([127, 0, 0, 1]) + bytes(8)
+        address = b"\x02\x00" + port.to_bytes(2, "big") + socket.inet_aton(HOST) + bytes(8)
         return self.told(self.call("connect", fd, self.put(address), len(address)), fd)
 
     def told(self, result, fd=-1):

@@ -121,9 +121,9 @@ class Site:
     def of_all(self):
         first, second = self.servers.values()
         return {"'...'": "'secret'", "192.0.2.0/24": "127.0.0.1/32", "/etc/crowdveil/db-ca.pem": first.ca,
-                "db1.example,db2.example": f"127.0.0.1:{first.port},127.0.0.1:{second.port}",
-                "host=db1.example": f"host=127.0.0.1 port={first.port}",
-                "host=db2.example": f"host=127.0.0.1 port={second.port}"}
+                "db1.example,db2.example": f"{first.host}:{first.port},{second.host}:{second.port}",
+                "host=db1.example": f"host={first.host} port={first.port}",
+                "host=db2.example": f"host={second.host} port={second.port}"}
 
     def of_server(self, server):
         shared = self.servers["db1"].folder

@@ -7,6 +7,8 @@ import socket
 import struct
 import threading
 
+from support.address import HOST
+
 NO_LINGER = struct.pack("ii", 1, 0)
 
 
@@ -14,8 +16,8 @@ class Relay:
     def __init__(self, target):
         host, port = target.rsplit(":", 1)
         self.target, self.captured, self.sockets = (host, int(port)), [], []
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
+        self.listener = socket.create_server((HOST, 0))
+        self.address = f"{HOST}:{self.listener.getsockname()[1]}"
         self.flows = {"to": threading.Event(), "from": threading.Event()}
         self.release()
         self.threads = [self._spawn(self._accept)]

@@ -4,7 +4,6 @@ import json
 import signal
 import sqlite3
 import subprocess
-import sys
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,9 +12,8 @@ from harness.campaign import NOISE
 from harness.daemon import PROGRAMS, wait_until, write_config
 from harness.deployment import merged
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
-from support import postgres  # noqa: E402
+from support import postgres
+from support.address import HOST, free_port
 
 TABLES = ("meta", "campaign", "plan", "release", "ledger", "recovery", "ended", "journal", "chunk")
 
@@ -26,8 +24,8 @@ class Brokers:
     def __init__(self, deployment, server, count=2, durability="one-server", servers=None, networks=None, **changes):
         """`networks`: (words before the command, host) of each, if these differ."""
         self.deployment, self.server = deployment, server
-        self.prefixes, hosts = zip(*(networks or [((), "127.0.0.1")] * count))
-        self.addresses = [f"{host}:{postgres.free_port()}" for host in hosts]
+        self.prefixes, hosts = zip(*(networks or [((), HOST)] * count))
+        self.addresses = [f"{host}:{free_port()}" for host in hosts]
         self.changes = {**NOISE, "state": None, "store": server.uri(servers=servers), "store_durability": durability,
                         **changes}
         self.running = [None] * count
