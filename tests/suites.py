@@ -190,7 +190,7 @@ def meson_test(tally, name, folder, timeout_factor=None, extra_env=None, wrapper
         return [json.loads(line) for path in written for line in path.read_text().splitlines()], done.stdout
 
     logs = folder / "meson-logs"
-    with postgres.serving(in_memory=True) as server:
+    with postgres.serving(in_memory=True, trusts=True) as server:
         programs, output = attempt(CORES + 1, *names)
         failed = [program for program in programs if program["result"] not in ("OK", "EXPECTEDFAIL", "SKIP")]
         for program in failed if len(failed) <= AGAIN else ():

@@ -528,11 +528,7 @@ static enum cv_err draw(void *data, uint8_t ret_id[CV_TERM_ID_BYTES], struct cv_
 
 static enum cv_err try_lock(void *data, bool *ret_is_ours, struct cv_why *why) {
   struct cv_remote *remote = data;
-  PGresult *result = NULL;
-  enum cv_err err = cv_pg_run(remote->pg, "SELECT pg_try_advisory_lock(" CV_POSTGRES_LOCK ")", NULL, &result, why);
-  *ret_is_ours = err == CV_OK && cv_pg_int(result, 0, 0) != 0;
-  PQclear(result);
-  return err;
+  return cv_postgres_try_lock(remote->pg, ret_is_ours, why);
 }
 
 static enum cv_err touch(void *data, struct cv_why *why) {
@@ -647,13 +643,8 @@ static enum cv_err prepare(struct cv_remote *remote, const struct cv_remote_work
 
 static enum cv_err work(struct cv_remote *remote, const struct cv_remote_work *work, struct cv_store_marks *ret,
                         struct cv_why *why) {
-  bool is_ours = false;
   enum cv_err err = connect_to(remote, why);
-  err = err == CV_OK ? try_lock(remote, &is_ours, why) : err;
-  if (err == CV_OK && !is_ours) {
-    err =
-        cv_fail(why, CV_ERR_STATE, "%s: a broker is active; expected it to be stopped first", cv_pg_where(remote->pg));
-  }
+  err = err == CV_OK ? cv_postgres_lock(remote->pg, why) : err;
   err = err == CV_OK ? prepare(remote, work, ret, why) : err;
   look(remote);
   if (err != CV_OK) {

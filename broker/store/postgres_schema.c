@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/store/postgres_schema.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { LOCK_TRIES = 20, LOCK_AGAIN_MS = 50 };
 
 /* Sealed values do not compress: EXTERNAL. A chunk is a little more than half a page, so it stays in its row. What
  * changes at each commit has room on its page, and is vacuumed often. */
@@ -106,13 +109,23 @@ static void quote(const char *name, char *to, size_t size) {
   to[n] = '\0';
 }
 
-static enum cv_err lock(struct cv_pg *pg, struct cv_why *why) {
+enum cv_err cv_postgres_try_lock(struct cv_pg *pg, bool *ret_is_ours, struct cv_why *why) {
   PGresult *result = NULL;
   enum cv_err err = cv_pg_run(pg, "SELECT pg_try_advisory_lock(" CV_POSTGRES_LOCK ")", NULL, &result, why);
-  bool is_ours = err == CV_OK && cv_pg_int(result, 0, 0) != 0;
+  *ret_is_ours = err == CV_OK && cv_pg_int(result, 0, 0) != 0;
   PQclear(result);
-  return err != CV_OK || is_ours
-             ? err
+  return err;
+}
+
+enum cv_err cv_postgres_lock(struct cv_pg *pg, struct cv_why *why) {
+  bool is_ours = false;
+  CV_TRY(cv_postgres_try_lock(pg, &is_ours, why));
+  for (int i = 0; i < LOCK_TRIES && !is_ours; i++) {
+    (void)poll(NULL, 0, LOCK_AGAIN_MS);
+    CV_TRY(cv_postgres_try_lock(pg, &is_ours, why));
+  }
+  return is_ours
+             ? CV_OK
              : cv_fail(why, CV_ERR_STATE, "%s: a broker is active; expected it to be stopped first", cv_pg_where(pg));
 }
 
@@ -136,7 +149,7 @@ static enum cv_err apply(struct cv_pg *pg, unsigned from, const char *user, stru
 
 enum cv_err cv_postgres_schema_migrate(struct cv_pg *pg, const char *user, unsigned *ret_from, struct cv_why *why) {
   unsigned image;
-  CV_TRY(lock(pg, why));
+  CV_TRY(cv_postgres_lock(pg, why));
   CV_TRY(read_version(pg, ret_from, &image, why));
   if (*ret_from > CV_POSTGRES_SCHEMA || image > CV_POSTGRES_IMAGE) {
     return cv_fail(why, CV_ERR_VERSION, "%s: tables of version %u.%u; expected at most %u.%u", cv_pg_where(pg),

@@ -12,6 +12,11 @@ enum {
 /* The advisory lock of the active broker, and of whoever changes the schema. */
 #define CV_POSTGRES_LOCK "7165916604736894313"
 
+CV_MUST_USE enum cv_err cv_postgres_try_lock(struct cv_pg *pg, bool *ret_is_ours, struct cv_why *why);
+/* For a command: tries for a second, since the server ends the session of a process that has ended a little later.
+ * CV_ERR_STATE: a broker is active. */
+CV_MUST_USE enum cv_err cv_postgres_lock(struct cv_pg *pg, struct cv_why *why);
+
 /* Whether this program can read and write the tables as they are. CV_ERR_NOT_FOUND: there are none; CV_ERR_VERSION. */
 CV_MUST_USE enum cv_err cv_postgres_schema_check(struct cv_pg *pg, struct cv_why *why);
 /*

@@ -14,6 +14,7 @@ from harness.daemon import ROOT  # noqa: E402
 from harness.examples import played  # noqa: E402
 from harness.deployment import Deployment, missing_programs  # noqa: E402
 from harness.pki import Pki  # noqa: E402
+from support import postgres  # noqa: E402
 
 
 def pytest_configure(config):
@@ -105,6 +106,26 @@ def data():
             pytest.skip(f"no {path}; CROWDVEIL_DATA names the folder of data sets")
         return path
     return find
+
+
+@pytest.fixture(scope="module")
+def server():
+    """A PostgreSQL server, for tests that ask for `store`."""
+    if not postgres.is_installed():
+        pytest.skip("postgresql-15 is not installed")
+    made = postgres.Server(in_memory=True).start()
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@pytest.fixture
+def store(server):
+    """The server, with a new database."""
+    name = server.add_store()
+    yield server
+    server.sql(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.fixture

@@ -188,6 +188,7 @@ def test_a_place_that_is_declined_is_given_again_at_once(deployment):
 
 def test_a_crowd_that_leaves_ends_the_campaign_by_idleness(deployment, tmp_path):
     path = campaign_file(tmp_path, given(MEANS), .2, 1000, 1, 100_000)
+    deployment.clock.rate = 10
     deployment.up()
     with deployment.requester() as requester:
         worker = deployment.start_worker("gateway/1-100", path)

@@ -9,7 +9,6 @@ import random
 import select
 import sqlite3
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
@@ -63,12 +62,12 @@ class Everybody:
         names = ["broker", "thirdparty", "broker", "thirdparty", *GATEWAYS, "watcher"]
         done = 0
         while done < kills:
-            time.sleep(chance.choice([0, .02, .08, .2, .4]) * chance.random())
+            self.run.deployment.clock.sleep(chance.choice([0, .02, .08, .2, .4]) * chance.random())
             victims = set(chance.sample(names, chance.choice([1, 1, 1, 2, 3])))
             for party in sorted(victims):
                 self.kill(party)
             for party in chance.sample(sorted(victims), len(victims)):
-                time.sleep(chance.choice([0, 0, .05]) * chance.random())
+                self.run.deployment.clock.sleep(chance.choice([0, 0, .05]) * chance.random())
                 self.start(party)
             done += len(victims)
         for party in ("broker", "thirdparty"):
@@ -101,7 +100,7 @@ def test_what_was_acknowledged_is_what_was_summed(deployment):
     run, chance = ExactRun(deployment), random.Random(3)
     for tokens in sorted(chance.randrange(100, 9000) for _ in range(14)):
         run.when(tokens)
-        time.sleep(.02 * chance.random())
+        deployment.clock.sleep(.02 * chance.random())
         program = chance.choice(["broker", "broker", "thirdparty"])
         run.kill(program)
         run.start(program).address

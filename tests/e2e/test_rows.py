@@ -145,6 +145,7 @@ def test_rows_beyond_tokens_per_worker_are_said_to_be_unused(tmp_path):
 def test_a_gateway_remembers_the_rows_it_has_given(deployment, tmp_path):
     """It is there before each campaign, which a crowd that does not come would end."""
     write_people(tmp_path, idle="3s")
+    deployment.clock.rate = 3
     # With other noise the ranking may be complete before the last round.
     seeded = {"unsafe_noise_seeded": True, "unsafe_noise_seed": 1}
     deployment.up(broker={"limits": {"worker_epsilon": 1000}, **seeded})

@@ -14,22 +14,6 @@ from support.address import HOST, free_port
 pytestmark = pytest.mark.skipif(not postgres.is_installed(), reason="postgresql-15 is not installed")
 
 
-@pytest.fixture(scope="module")
-def server():
-    made = postgres.Server().start()
-    try:
-        yield made
-    finally:
-        made.close()
-
-
-@pytest.fixture
-def store(server):
-    name = server.add_store()
-    yield server
-    server.sql(f"DROP DATABASE {name} WITH (FORCE)")
-
-
 # --- settings
 
 URI = "postgresql://u@db.example:5432/crowdveil"
@@ -209,7 +193,7 @@ def test_a_server_that_stops_to_sync_ends_the_term(deployment, store):
 def test_a_replica_only_reads(deployment, store):
     brokers = Brokers(deployment, store, 1)
     brokers.migrate()
-    replica = postgres.Server(replica_of=store)
+    replica = postgres.Server(replica_of=store, in_memory=True)
     try:
         replica.start()
         brokers.changes["store"] = store.uri(servers=[replica])
@@ -228,7 +212,7 @@ def test_without_a_replica_nothing_is_served(deployment, store):
 
 @pytest.fixture
 def replica(store):
-    made = postgres.Server(replica_of=store)
+    made = postgres.Server(replica_of=store, in_memory=True)
     try:
         made.start()
         store.reload(synchronous_standby_names="replica")
@@ -245,7 +229,8 @@ def test_an_emptied_list_of_replicas_ends_the_term(deployment, store, replica):
     wait_until(lambda: "replica=sync" in get(brokers.socket(0), "/active")[1], "the replica is told of")
     assert metrics(brokers.socket(0))["crowdveil_broker_replica"] == 1
     store.reload(synchronous_standby_names="")
-    assert brokers.running[0].wait() == 1
+    with deployment.clock.fast():
+        assert brokers.running[0].wait() == 1
     assert "no synchronous replica has commit" in brokers.running[0].text()
 
 
@@ -253,7 +238,8 @@ def test_a_replica_that_goes_away_ends_the_term_and_one_that_returns_begins_the_
     brokers = Brokers(deployment, store, 1, durability="replicated")
     brokers.start_all()
     replica.stop()
-    assert brokers.running[0].wait() == 1
+    with deployment.clock.fast():
+        assert brokers.running[0].wait() == 1
     assert "no answer within 5000 ms" in brokers.running[0].text()
     brokers.start(0)
     replica.start()
@@ -268,9 +254,10 @@ def test_a_standby_says_that_a_commit_waits_in_vain(deployment, store, replica):
     wait_until(lambda: get(brokers.socket(standby), "/health")[1].startswith("ok role=standby term=1 "),
                "the standby has seen the first term")
     replica.stop()
-    assert brokers.running[active].wait() == 1
     line = "the last commit waits for a synchronous replica"
-    brokers.running[standby].wait_for(f"warning: standing by: .*{line}")
+    with deployment.clock.fast():
+        assert brokers.running[active].wait() == 1
+        brokers.running[standby].wait_for(f"warning: standing by: .*{line}")
     status, text = get(brokers.socket(standby), "/health")
     assert status == 503 and line in text, text
     replica.start()
@@ -282,10 +269,11 @@ def test_a_promoted_replica_serves_what_was_acknowledged(deployment, store, repl
     brokers = Brokers(deployment, store, 2, durability="replicated", servers=[store, replica])
     active = brokers.start_all()
     store.kill()
-    assert brokers.running[active].wait() == 1
+    with deployment.clock.fast():
+        assert brokers.running[active].wait() == 1
     replica.promote()
     try:
-        further = postgres.Server(replica_of=replica)
+        further = postgres.Server(replica_of=replica, in_memory=True)
         further.start()
         replica.reload(synchronous_standby_names="replica")
         assert brokers.active() == 1 - active
@@ -300,7 +288,7 @@ def test_another_server_is_refused_without_a_replica(deployment, store):
     brokers = Brokers(deployment, store, 1)
     brokers.start_all()
     assert brokers.running[0].stop() == 0
-    copy = postgres.Server(replica_of=store)
+    copy = postgres.Server(replica_of=store, in_memory=True)
     try:
         copy.start()
         copy.promote()

@@ -21,36 +21,20 @@ pytestmark = [pytest.mark.usefixtures("worker_program"),
               pytest.mark.skipif(not postgres.is_installed(), reason="postgresql-15 is not installed")]
 
 
-@pytest.fixture(scope="module")
-def server():
-    made = postgres.Server().start()
-    try:
-        yield made
-    finally:
-        made.close()
-
-
-@pytest.fixture
-def store(server):
-    name = server.add_store()
-    yield server
-    server.sql(f"DROP DATABASE {name} WITH (FORCE)")
-
-
-def killed(daemon, chance):
+def killed(daemon, chance=None, clock=None):
     daemon.kill()
     crashes.killed("broker")
 
 
-def stopped(daemon, chance):
+def stopped(daemon, chance, clock):
     assert daemon.stop() == 0
 
 
-def frozen(daemon, chance):
-    """For longer than the server waits; it goes on while its successor is at work."""
+def frozen(daemon, chance, clock):
+    """For longer than a standby waits; it goes on while its successor is at work."""
     daemon.signal(signal.SIGSTOP)
     try:
-        time.sleep(2.5 + chance.random())
+        clock.sleep(2.5 + chance.random())
     finally:
         daemon.signal(signal.SIGCONT)
     assert daemon.wait() == 1
@@ -101,7 +85,7 @@ def test_the_page_shows_the_takeover(deployment, store, undisturbed):
     run.when(100)
     active = brokers.active()
     with standstill.stopped(brokers.running[1 - active]):  # otherwise a slow reader sees the next term alone
-        killed(brokers.running[active], None)
+        killed(brokers.running[active])
         wait_for((True, 1), (False, 1))
     wait_for((True, 1), (False, 1), (True, 2))
     brokers.start(active)
@@ -138,7 +122,7 @@ def test_a_campaign_goes_on_with_the_next_broker(deployment, store, undisturbed,
     run.start_crowd(rate)
     chance = random.Random(7)
     for _ in range(times):
-        time.sleep(.3 * chance.random())
+        deployment.clock.sleep(.3 * chance.random())
         run.disturb(how, chance)
     run.brokers.active()
     run.when(0)  # it was not over before
@@ -159,7 +143,7 @@ def test_the_clone_of_a_machine_takes_over(deployment, store, undisturbed):
     run.go_on(skip=[clone])
     brokers.start(clone).wait_for("standing by: term .* is active")
     for i in (3 - clone - original, original):
-        killed(brokers.running[i], None)
+        killed(brokers.running[i])
     assert brokers.active() == clone
     run.go_on()
     run.check_end(undisturbed)

@@ -21,7 +21,7 @@ LINES = {"tables": "No space left on device",
 
 @pytest.fixture
 def server():
-    made = postgres.Server()
+    made = postgres.Server(in_memory=True)
     try:
         yield made
     finally:
@@ -80,8 +80,8 @@ def test_a_clock_of_the_database_that_jumps(deployment, server, undisturbed):
 def test_a_replica_is_promoted_while_the_old_primary_still_runs(deployment, server, undisturbed):
     """Nothing more is acknowledged until the old one is fenced off; then the brokers go on with the new one."""
     server.start().add_store()
-    replica = postgres.Server(replica_of=server)
-    further = postgres.Server(replica_of=replica)
+    replica = postgres.Server(replica_of=server, in_memory=True)
+    further = postgres.Server(replica_of=replica, in_memory=True)
     try:
         replica.start()
         server.reload(synchronous_standby_names="replica")
@@ -131,7 +131,8 @@ def test_the_active_broker_is_cut_off_from_its_database(deployment, server, undi
             run.go_on()
             active = brokers.active()
             brokers.relays[active].hold(*ways)
-            assert brokers.running[active].wait() == 1
+            with deployment.clock.fast():
+                assert brokers.running[active].wait() == 1
             assert "the term is over" in brokers.running[active].text() or \
                 "cannot store" in brokers.running[active].text()
             assert brokers.active() == 1 - active

@@ -44,7 +44,7 @@ def sums_near(values, round_of):
 
 
 def test_the_servers_files_have_no_secret_in_the_clear(deployment):
-    server = postgres.Server().start()
+    server = postgres.Server(in_memory=True).start()
     try:
         server.add_store()
         brokers = Brokers(deployment, server, 1)

@@ -21,6 +21,7 @@ class Stage:
 
     def __init__(self, deployment, victim):
         self.deployment, self.victim = deployment, victim
+        deployment.clock.rate = 5
         self.other = "cobroker" if victim == "broker" else "broker"
         # with true noise: seeded noise is a problem that --examine reports
         own = {"unsafe_noise_seeded": False, "limits": {"worker_epsilon": 2}}

@@ -41,13 +41,14 @@ class Server:
     `close()` ends it and removes its folder. `name`: how the server that it is a replica of knows it; `hosts`: the
     addresses of all replicas."""
 
-    def __init__(self, replica_of=None, in_memory=False, network=None, host=HOST, name="replica", hosts=()):
+    def __init__(self, replica_of=None, in_memory=False, trusts=False, network=None, host=HOST, name="replica",
+                 hosts=()):
         self.within = () if network is None else ("ip", "netns", "exec", network)
         self.host, self.name, self.hosts = host, name, {host, *hosts}
         self.folder = Path(tempfile.mkdtemp(prefix="crowdveil-postgres-", dir="/dev/shm" if in_memory else "/tmp"))
         self.data, self.port, self.replica_of = self.folder / "data", free_port(), replica_of
         self.process, self.prefix = None, []  # words before its command
-        self.trusts = "hostssl all postgres all trust\n" if in_memory else ""
+        self.trusts = "hostssl all postgres all trust\n" if trusts else ""
         self.wal = None  # a folder for its log, which then has small segments
         self.own(self.folder).chmod(0o755)  # the brokers read the CA's certificate
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The clock of a test's daemons (unsafe_clock; common/base/clock.h has the file's layout).
 
-It goes as the real one does, but waits for each daemon that has not yet seen the time: on a machine that is slow it is
-slow, and no limit is reached by chance. A test may hold it, and advance it to where a limit is.
+It goes as the real one does, or `rate` times as fast, but waits for each daemon that has not yet seen the time: on a
+machine that is slow it is slow, and no limit is reached by chance. A test may hold it, and advance it to where a limit
+is.
 """
 import contextlib
 import mmap
@@ -16,7 +17,7 @@ from harness.daemon import Failed
 FOLLOWERS = 255
 TIMES, FOLLOWER = struct.Struct("=QQ"), struct.Struct("=QQ")
 SIZE = TIMES.size + FOLLOWERS * FOLLOWER.size
-LOOK_S, STEP_MS, SEEN_S = .01, 50, 60
+LOOK_S, STEP_MS, SEEN_S = .01, 100, 60
 
 
 def stands(pid):
@@ -36,7 +37,7 @@ class Clock:
             self.map = mmap.mmap(file.fileno(), SIZE)
         # not the machine's monotonic time: nobody may compare the two
         TIMES.pack_into(self.map, 0, 1_000_000, time.time_ns() // 1_000_000)
-        self.lock, self.held, self.ended = threading.RLock(), 0, threading.Event()
+        self.lock, self.held, self.rate, self.ended = threading.RLock(), 0, 1, threading.Event()
         self.thread = threading.Thread(target=self._go, daemon=True)
         self.thread.start()
 
@@ -66,7 +67,7 @@ class Clock:
                 if self.held:
                     last = now
                 elif not any(self.late()):
-                    self._add(min(int((now - last) * 1000), STEP_MS))
+                    self._add(min(int((now - last) * 1000 * self.rate), STEP_MS))
                     last = now
 
     def advance(self, ms):
@@ -102,6 +103,21 @@ class Clock:
                 if self.ms >= end:
                     raise Failed(f"not within {within_ms} ms of the daemons' clock: {what}")
                 self.advance(step_ms)
+
+    @contextlib.contextmanager
+    def fast(self, rate=10):
+        """For a wait until a limit is reached."""
+        before, self.rate = self.rate, rate
+        try:
+            yield
+        finally:
+            self.rate = before
+
+    def sleep(self, seconds):
+        """Until so much time has passed for the daemons."""
+        end = self.ms + seconds * 1000
+        while self.ms < end:
+            time.sleep(.002)
 
     def close(self):
         self.ended.set()

@@ -72,8 +72,8 @@ class Site:
         self.deployment, self.masked, self.said = deployment, set(), ""
         self.packages = "broker-postgresql"
         self.installed = dict.fromkeys(BROKERS, self.packages)
-        first = postgres.Server()
-        self.servers = dict(zip(SERVERS, (first, postgres.Server(replica_of=first))))
+        first = postgres.Server(in_memory=True)
+        self.servers = dict(zip(SERVERS, (first, postgres.Server(replica_of=first, in_memory=True))))
         self.brokers = PrintedBrokers(self)
         try:
             self.make_machines()

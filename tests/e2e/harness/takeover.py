@@ -27,7 +27,7 @@ class SharedRun(Run):
     def disturb(self, how, chance):
         """Does this to the active broker, and starts the process again."""
         active = self.brokers.active(every=.01)
-        how(self.brokers.running[active], chance)
+        how(self.brokers.running[active], chance, self.deployment.clock)
         self.brokers.start(active)
 
     def commits(self):
