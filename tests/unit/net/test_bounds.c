@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "common/net/peer_state.h"
+#include "common/net/timer.h"
 #include "world.h"
 
 /* IMPATIENT_MS must also suffice for a handshake and a frame on a busy machine. */
@@ -263,9 +264,6 @@ static void connect_impatient(struct world *world) {
   wait_for(world, &world->client.opened, 1);
 }
 
-static void on_time(uv_timer_t *timer) {
-}
-
 /* Bytes that are not a whole frame. */
 static void send_part(struct side *side, const void *bytes, size_t n) {
   cv_buf_put(&side->peer->plain, bytes, n);
@@ -281,15 +279,10 @@ static void send_byte(struct side *side) {
 }
 
 static void wait_some(struct world *world, uint64_t ms) {
-  uv_timer_t timer;
-  assert_int_equal(uv_timer_init(&world->loop, &timer), 0);
-  assert_int_equal(uv_timer_start(&timer, on_time, ms, 0), 0);
-  uint64_t start = uv_now(&world->loop);
-  while (uv_now(&world->loop) - start < ms) {
-    (void)uv_run(&world->loop, UV_RUN_ONCE);
+  uint64_t end_ms = cv_timer_now_ms(&world->loop) + ms;
+  while (cv_timer_now_ms(&world->loop) < end_ms) {
+    wait_for(world, &world->ticks, world->ticks + 1);
   }
-  uv_close((uv_handle_t *)&timer, NULL);
-  (void)uv_run(&world->loop, UV_RUN_NOWAIT);
 }
 
 static void test_first_frame_must_come(void **state) {

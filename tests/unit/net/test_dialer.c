@@ -16,6 +16,7 @@
 #include "common/base/address.h"
 #include "common/net/knock.h"
 #include "common/net/peer_state.h"
+#include "common/net/timer.h"
 #include "world.h"
 
 enum { REFUSED = CV_ADDRESSES_MAX - 1, CYCLES = 7 };
@@ -97,7 +98,7 @@ static uint64_t dial_spots(struct world *world, size_t n) {
   }
   struct cv_tls *tls = worker_tls(world);
   uv_update_time(&world->loop);
-  uint64_t now_ms = uv_now(&world->loop);
+  uint64_t now_ms = cv_timer_now_ms(&world->loop);
   if (cv_dialer_start(&world->loop, all, tls, &SIDE_OPS, &world->client, side_failed, &world->limits, 1, &world->dialer,
                       &why) != CV_OK) {
     fail_msg("%s", why.text);
@@ -138,7 +139,7 @@ static void refused_addresses_cost_no_pause(void **state) {
   struct spot *broker = serve_at(world, REFUSED);
   uint64_t begin_ms = dial_spots(world, CV_ADDRESSES_MAX);
   wait_for(world, &world->client.opened, 1);
-  assert_in_range(uv_now(&world->loop) - begin_ms, 0, 900);
+  assert_in_range(cv_timer_now_ms(&world->loop) - begin_ms, 0, 900);
   expect_at(world, broker);
   assert_int_equal(world->client.failed, 0);
 }
@@ -150,7 +151,7 @@ static void whole_cycles_back_off_for_half_a_second_at_most(void **state) {
   hold(&spots[1], false, false);
   uint64_t begin_ms = dial_spots(world, 2);
   wait_for(world, &world->client.failed, CYCLES);
-  assert_in_range(uv_now(&world->loop) - begin_ms, 1000, 3000);
+  assert_in_range(cv_timer_now_ms(&world->loop) - begin_ms, 1000, 3000);
   char expected[200];
   (void)snprintf(expected, sizeof(expected), "%s: connection refused; %s: connection refused", spots[0].address,
                  spots[1].address);
@@ -162,7 +163,7 @@ static void with_one_address_the_back_off_grows_on(void **state) {
   hold(&spots[0], false, false);
   uint64_t begin_ms = dial_spots(world, 1);
   wait_for(world, &world->client.failed, 6);
-  assert_in_range(uv_now(&world->loop) - begin_ms, 1550, 20000);
+  assert_in_range(cv_timer_now_ms(&world->loop) - begin_ms, 1550, 20000);
 }
 
 static void a_host_that_is_off_costs_one_short_attempt(void **state) {
@@ -171,7 +172,7 @@ static void a_host_that_is_off_costs_one_short_attempt(void **state) {
   struct spot *broker = serve_at(world, 1);
   uint64_t begin_ms = dial_spots(world, 2);
   wait_for(world, &world->client.opened, 1);
-  assert_in_range(uv_now(&world->loop) - begin_ms, CV_DIAL_ATTEMPT_MS - 1, 3 * CV_DIAL_ATTEMPT_MS);
+  assert_in_range(cv_timer_now_ms(&world->loop) - begin_ms, CV_DIAL_ATTEMPT_MS - 1, 3 * CV_DIAL_ATTEMPT_MS);
   expect_at(world, broker);
   assert_int_equal(world->client.failed, 0);
 }
@@ -182,7 +183,7 @@ static void a_process_that_stands_still_costs_one_short_attempt(void **state) {
   struct spot *broker = serve_at(world, 1);
   uint64_t begin_ms = dial_spots(world, 2);
   wait_for(world, &world->client.opened, 1);
-  assert_in_range(uv_now(&world->loop) - begin_ms, CV_DIAL_ATTEMPT_MS - 1, 3 * CV_DIAL_ATTEMPT_MS);
+  assert_in_range(cv_timer_now_ms(&world->loop) - begin_ms, CV_DIAL_ATTEMPT_MS - 1, 3 * CV_DIAL_ATTEMPT_MS);
   expect_at(world, broker);
 }
 
@@ -319,10 +320,10 @@ static struct cv_knock *knock_at(struct world *world, const char *text, struct h
 static uint64_t expect_knock(struct world *world, const char *text, bool answered) {
   struct heard heard = {0};
   (void)knock_at(world, text, &heard);
-  uint64_t begin_ms = uv_now(&world->loop);
+  uint64_t begin_ms = cv_timer_now_ms(&world->loop);
   wait_for(world, &heard.over, 1);
   assert_int_equal(heard.answered, answered);
-  uint64_t took_ms = uv_now(&world->loop) - begin_ms;
+  uint64_t took_ms = cv_timer_now_ms(&world->loop) - begin_ms;
   (void)uv_run(&world->loop, UV_RUN_DEFAULT);
   assert_int_equal(heard.over, 1);
   return took_ms;
@@ -369,8 +370,8 @@ static void a_knock_stops_at_any_moment(void **state) {
 
 /* The broker says something in each turn, or nothing if NULL. */
 static void run_for(struct world *world, uint64_t ms, const struct spot *speaks) {
-  uint64_t begin_ms = uv_now(&world->loop);
-  while (uv_now(&world->loop) - begin_ms < ms) {
+  uint64_t begin_ms = cv_timer_now_ms(&world->loop);
+  while (cv_timer_now_ms(&world->loop) - begin_ms < ms) {
     assert_true(speaks == NULL || cv_peer_send(speaks->side.peer, "x", 1) == CV_OK);
     wait_for(world, &world->ticks, world->ticks + 1);
   }
@@ -399,9 +400,9 @@ static void a_silent_broker_is_left_for_one_that_answers(void **state) {
   hold(&spots[1], false, false);
   struct spot *three = serve_at(world, 2);
   struct spot *one = connect_to_first(world, 3);
-  uint64_t begin_ms = uv_now(&world->loop);
+  uint64_t begin_ms = cv_timer_now_ms(&world->loop);
   wait_for(world, &world->client.opened, 2);
-  assert_in_range(uv_now(&world->loop) - begin_ms, CV_DIAL_SILENCE_MS - 50, 4 * CV_DIAL_SILENCE_MS);
+  assert_in_range(cv_timer_now_ms(&world->loop) - begin_ms, CV_DIAL_SILENCE_MS - 50, 4 * CV_DIAL_SILENCE_MS);
   expect_at(world, three);
   char expected[128];
   (void)snprintf(expected, sizeof(expected), "%s: silent, while %s answers", one->address, three->address);

@@ -1,18 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "world.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "common/base/clock.h"
 #include "deploy/launcher/pki/pki.h"
 
 enum { PATIENCE_MS = 20000, TICK_MS = 2, YEAR_S = 365 * 86400 };
+
+/* Limits follow a clock of the tests, which goes on only while one of them waits, and five times as fast. */
+enum { PASSES_MS = 5 * TICK_MS };
+static struct cv_clock_file *clocks;
+
+static void follow_clock(const struct world *world) {
+  char path[128];
+  struct cv_why why;
+  (void)snprintf(path, sizeof(path), "%s/clock", world->folder);
+  int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  assert_true(fd >= 0 && ftruncate(fd, sizeof(*clocks)) == 0);
+  clocks = mmap(NULL, sizeof(*clocks), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  assert_ptr_not_equal(clocks, MAP_FAILED);
+  (void)close(fd);
+  clocks->mono_ms = cv_clock_mono_ms();
+  clocks->wall_ms = cv_clock_wall_ms();
+  if (cv_clock_follow(path, &why) != CV_OK) {
+    fail_msg("%s", why.text);
+  }
+}
+
+/* Ticks, so that the loop does not block if the condition holds already. */
+static void on_tick(uv_timer_t *timer) {
+  struct world *world = timer->data;
+  world->ticks++;
+  clocks->mono_ms += PASSES_MS;
+  clocks->wall_ms += PASSES_MS;
+}
+
+static void start_ticks(struct world *world, uv_timer_t *timer) {
+  assert_int_equal(uv_timer_init(&world->loop, timer), 0);
+  timer->data = world;
+  assert_int_equal(uv_timer_start(timer, on_tick, TICK_MS, TICK_MS), 0);
+}
 
 static void on_opened(struct cv_peer *peer, const struct cv_identity *identity) {
   struct side *side = cv_peer_data(peer);
@@ -84,8 +121,20 @@ int world_setup(void **state) {
   world->limits = CV_NET_DEFAULTS;
   make_ca(world, "ca");
   make_ca(world, "other");
+  if (clocks == NULL) {
+    follow_clock(world);
+  }
   *state = world;
   return 0;
+}
+
+void run_out(struct world *world) {
+  uv_timer_t timer;
+  start_ticks(world, &timer); /* a closing peer waits for the other side */
+  uv_unref((uv_handle_t *)&timer);
+  (void)uv_run(&world->loop, UV_RUN_DEFAULT);
+  uv_close((uv_handle_t *)&timer, NULL);
+  (void)uv_run(&world->loop, UV_RUN_DEFAULT);
 }
 
 int world_teardown(void **state) {
@@ -96,7 +145,7 @@ int world_teardown(void **state) {
   if (world->server.peer != NULL) {
     cv_peer_close(world->server.peer, "end of test");
   }
-  (void)uv_run(&world->loop, UV_RUN_DEFAULT);
+  run_out(world);
   int status = uv_loop_close(&world->loop);
   assert_int_equal(world->server.opened > world->server.closed, 0);
   assert_int_equal(world->client.opened, world->client.closed);
@@ -169,18 +218,10 @@ void dial(struct world *world, struct cv_tls *tls) {
   cv_tls_unref(tls);
 }
 
-/* Ticks, so that the loop does not block if the condition holds already. */
-static void on_tick(uv_timer_t *timer) {
-  struct world *world = timer->data;
-  world->ticks++;
-}
-
 static void turn_until(struct world *world, const unsigned *count, unsigned value, const size_t *bytes, size_t n) {
   uv_timer_t timer;
   bool late = false;
-  assert_int_equal(uv_timer_init(&world->loop, &timer), 0);
-  timer.data = world;
-  assert_int_equal(uv_timer_start(&timer, on_tick, TICK_MS, TICK_MS), 0);
+  start_ticks(world, &timer);
   uint64_t start = uv_now(&world->loop);
   while (!late && (count != NULL ? *count < value : *bytes < n)) {
     (void)uv_run(&world->loop, UV_RUN_ONCE);

@@ -29,7 +29,7 @@ struct world {
   uv_loop_t loop;
   char folder[64]; /* has ca/ and other/, two CAs, and certificates issued by issue() */
   struct cv_net_limits limits;
-  unsigned ticks; /* of 2 ms or more, while it was waited for something */
+  unsigned ticks; /* of 2 ms or more, while it was waited for something; limits take them for 10 ms */
   struct cv_listener *listener;
   struct cv_dialer *dialer;
   struct side server, client;
@@ -61,6 +61,8 @@ void dial(struct world *world, struct cv_tls *tls);
 /* Runs the loop until *counter >= value; fails the test after 20 seconds. */
 void wait_for(struct world *world, const unsigned *counter, unsigned value);
 void wait_bytes(struct world *world, const size_t *counter, size_t value);
+/* Runs the loop until nothing is open. */
+void run_out(struct world *world);
 /* Both connected. */
 void connect_both(struct world *world);
 
