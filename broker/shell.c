@@ -509,6 +509,19 @@ static enum cv_err load_shared(void *party, struct cv_broker_store *store, struc
   return open_core(shell, why);
 }
 
+static enum cv_err work_shared(void *data, struct cv_why *why) {
+  return cv_standby_work(data, why);
+}
+
+static void worked_shared(void *data, enum cv_err err, const struct cv_why *why) {
+  cv_standby_worked(data, err, why, cv_clock_mono_ms());
+}
+
+static bool borrow_shared(void *party) {
+  struct shell *shell = party;
+  return cv_daemon_borrow(shell->daemon, work_shared, worked_shared, &shell->standby);
+}
+
 static void unload_shared(void *party) {
   struct shell *shell = party;
   cv_broker_free(shell->core);
@@ -526,6 +539,16 @@ static void begin_serving(void *party) {
     take_key(shell, &cv_daemon_identity(shell->daemon)->key);
   }
   cv_daemon_serve(shell->daemon);
+}
+
+static void note_shared(void *party, const struct cv_note *note) {
+  const struct shell *shell = party;
+  cv_daemon_note(shell->daemon, note);
+}
+
+static void fail_shared(void *party, const char *what, const struct cv_why *why) {
+  const struct shell *shell = party;
+  cv_daemon_fail(shell->daemon, what, why);
 }
 
 /* Where the clients of this broker find it, for the status of others: a listener on all addresses is at this host. */
@@ -555,10 +578,12 @@ static enum cv_err open_shared(struct shell *shell, struct cv_why *why) {
                                                   .address = address,
                                                   .ring = &shell->ring,
                                                   .replicated = settings->store_durability == CV_BROKER_REPLICATED},
-                                       .daemon = shell->daemon,
+                                       .borrow = borrow_shared,
                                        .load = load_shared,
                                        .unload = unload_shared,
                                        .active = begin_serving,
+                                       .note = note_shared,
+                                       .fail = fail_shared,
                                        .party = shell};
   return cv_standby_open(&shell->standby, why);
 }

@@ -4,12 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-#include "broker/store.h"
 #include "common/admin/metrics.h"
-#include "common/base/clock.h"
-#include "common/base/log.h"
 
 enum {
   BEAT_MS = 1000,        /* an idle broker commits that often, though nothing changed */
@@ -22,13 +18,13 @@ enum cv_err cv_standby_open(struct cv_standby *standby, struct cv_why *why) {
   return CV_OK;
 }
 
-/* ---- standing by ---- */
+/* ---- on the storage thread ---- */
 
 /* A store that cannot be loaded is given back with the term. */
 static enum cv_err load(struct cv_standby *standby, struct cv_why *why) {
   struct cv_broker_store *store = NULL;
-  CV_TRY(standby->ops->store(standby->remote, &store, why));
-  enum cv_err err = standby->load(standby->party, store, why);
+  enum cv_err err = standby->ops->store(standby->remote, &store, why);
+  err = err == CV_OK ? standby->load(standby->party, store, why) : err;
   err = err == CV_OK ? standby->ops->beat(standby->remote, why) : err;
   if (err != CV_OK) {
     standby->has_failed = true;
@@ -38,63 +34,70 @@ static enum cv_err load(struct cv_standby *standby, struct cv_why *why) {
   return err;
 }
 
-static enum cv_err step(void *data, struct cv_why *why) {
-  struct cv_standby *standby = data;
+enum cv_err cv_standby_work(struct cv_standby *standby, struct cv_why *why) {
   bool taken = false;
+  if (standby->is_active) {
+    return standby->ops->beat(standby->remote, why);
+  }
   CV_TRY(standby->ops->step(standby->remote, &taken, &standby->rest_ms, why));
   CV_TRY(taken ? load(standby, why) : CV_OK);
   standby->has_loaded = taken;
   return CV_OK;
 }
 
+/* ---- on the loop ---- */
+
+static void note(const struct cv_standby *standby, enum cv_log_level level, const char *text) {
+  standby->note(standby->party, &(struct cv_note){.level = level, .text = text});
+}
+
 /* Says each failure and each broker that is active once, until there is another. */
 static void say(struct cv_standby *standby, enum cv_err err, const struct cv_why *why) {
-  char text[sizeof(standby->said)] = "";
+  char text[sizeof(standby->said)] = "", line[sizeof(text) + 20];
   if (err != CV_OK) {
     (void)snprintf(text, sizeof(text), "%s", why->text);
   } else if (standby->view.holder[0] != '\0') {
     (void)snprintf(text, sizeof(text), "term %" PRIu64 " of %s is active", standby->view.term, standby->view.holder);
   }
   if (text[0] != '\0' && strcmp(text, standby->said) != 0) {
-    cv_log(err == CV_OK ? CV_LOG_INFO : CV_LOG_WARN, "standing by: %s", text);
     memcpy(standby->said, text, sizeof(text));
+    (void)snprintf(line, sizeof(line), "standing by: %s", text);
+    note(standby, err == CV_OK ? CV_LOG_INFO : CV_LOG_WARN, line);
   }
 }
 
-static void stepped(void *data, enum cv_err err, const struct cv_why *why) {
-  struct cv_standby *standby = data;
-  uint64_t now_ms = cv_clock_mono_ms();
-  standby->is_working = false;
-  standby->ops->view(standby->remote, &standby->view);
-  standby->is_active = standby->has_loaded;
-  if (standby->is_active) {
-    cv_log(CV_LOG_INFO, "active: term %" PRIu64 ", after commit %" PRIu64, standby->view.term, standby->view.commit);
-    standby->stored_ms = now_ms;
-    standby->active(standby->party);
-    return;
-  }
-  say(standby, err, why);
+static void begin(struct cv_standby *standby, uint64_t now_ms) {
+  char line[100];
+  standby->is_active = true;
+  standby->stored_ms = now_ms;
+  (void)snprintf(line, sizeof(line), "active: term %" PRIu64 ", after commit %" PRIu64, standby->view.term,
+                 standby->view.commit);
+  note(standby, CV_LOG_INFO, line);
+  standby->active(standby->party);
+  standby->is_serving = true;
+  standby->failure.text[0] = '\0';
+}
+
+static void stand_on(struct cv_standby *standby, enum cv_err err, const struct cv_why *why, uint64_t now_ms) {
+  standby->next_ms = now_ms + standby->rest_ms;
   if (standby->has_failed) {
     standby->has_failed = false;
     standby->unload(standby->party);
   }
-  standby->next_ms = now_ms + standby->rest_ms;
+  say(standby, err, why);
+  (void)snprintf(standby->failure.text, sizeof(standby->failure.text), "%s", err == CV_OK ? "" : why->text);
 }
 
-/* ---- being active ---- */
-
-static enum cv_err beat(void *data, struct cv_why *why) {
-  struct cv_standby *standby = data;
-  return standby->ops->beat(standby->remote, why);
-}
-
-static void beaten(void *data, enum cv_err err, const struct cv_why *why) {
-  struct cv_standby *standby = data;
+void cv_standby_worked(struct cv_standby *standby, enum cv_err err, const struct cv_why *why, uint64_t now_ms) {
   standby->is_working = false;
   standby->ops->view(standby->remote, &standby->view);
-  standby->stored_ms = cv_clock_mono_ms();
+  if (!standby->is_active) {
+    standby->has_loaded ? begin(standby, now_ms) : stand_on(standby, err, why, now_ms);
+    return;
+  }
+  standby->stored_ms = now_ms;
   if (err != CV_OK) {
-    cv_daemon_fail(standby->daemon, "the term is over", why);
+    standby->fail(standby->party, "the term is over", why);
   }
 }
 
@@ -103,8 +106,7 @@ void cv_standby_tick(struct cv_standby *standby, uint64_t now_ms) {
     return;
   }
   bool is_due = standby->is_active ? now_ms - standby->stored_ms >= BEAT_MS : now_ms >= standby->next_ms;
-  standby->is_working = is_due && (standby->is_active ? cv_daemon_borrow(standby->daemon, beat, beaten, standby)
-                                                      : cv_daemon_borrow(standby->daemon, step, stepped, standby));
+  standby->is_working = is_due && standby->borrow(standby->party);
 }
 
 void cv_standby_stored(struct cv_standby *standby, uint64_t now_ms) {
@@ -145,9 +147,11 @@ void cv_standby_status(const struct cv_standby *standby, char *text, size_t size
 }
 
 enum cv_err cv_standby_health(const struct cv_standby *standby, struct cv_why *why) {
-  const struct cv_remote_view *view = &standby->view;
-  if (!standby->is_active && view->why[0] != '\0') {
-    return cv_fail(why, CV_ERR_STATE, "role=standby: %.400s", view->why);
+  if (standby->is_active && !standby->is_serving) {
+    return cv_fail(why, CV_ERR_STATE, "role=active, but not serving yet");
+  }
+  if (standby->failure.text[0] != '\0') {
+    return cv_fail(why, CV_ERR_STATE, "role=standby: %.400s", standby->failure.text);
   }
   char text[480];
   cv_standby_status(standby, text, sizeof(text));

@@ -572,10 +572,8 @@ static enum cv_err step(struct cv_remote *remote, bool *ret_taken, unsigned *ret
     /* A closed session has no lock: another broker can try. */
     *ret_rest_ms = err == CV_ERR_DAMAGED || err == CV_ERR_VERSION ? REST_MS : RETRY_MS;
     disconnect(remote);
-    (void)snprintf(remote->view.why, sizeof(remote->view.why), "%s", why == NULL ? cv_err_text(err) : why->text);
     return err;
   }
-  remote->view.why[0] = '\0';
   if (is_ours) {
     remote->view.is_active = true;
     remote->view.since_ms = cv_clock_wall_ms();

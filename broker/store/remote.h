@@ -39,7 +39,6 @@ struct cv_remote_view {
   char holder[256];   /* who holds the term: name and address; "": nobody */
   char replica[64];   /* "sync", "none", ... of the server, as far as the active broker has seen */
   char disputed[200]; /* "": nobody disputes the history */
-  char why[480];      /* why this broker does not stand by: the last failure; "" if it does */
 };
 
 /* What an operator does with the database while no broker is active. */

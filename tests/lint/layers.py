@@ -71,13 +71,17 @@ LAYERS = (
     # the broker's database, in a file or on a server; only the program of the latter is linked with its client
     Layer("lineage", ("broker/store/lineage.[ch]",), True, BASE + ("both",)),
     Layer("term", ("broker/store/term.[ch]",), False, BASE + ("crypto", "both", "vault", "lineage")),
+    # who of several brokers is active; the database is behind remote.h
+    Layer("remote", ("broker/store/remote.h",), False, BASE + ("crypto", "both")),
+    Layer("standby", ("broker/standby.[ch]",), True, BASE + ("admin", "remote")),
     Layer("backend", ("broker/store/backend.h", "broker/store/sealed.[ch]"), False, BASE + ("both", "vault", "broker")),
     Layer("postgres", ("broker/store/postgres*.[ch]",), False,
-          BASE + ("sys", "crypto", "pg", "both", "vault", "lineage", "term", "backend", "broker")),
+          BASE + ("sys", "crypto", "pg", "both", "vault", "lineage", "term", "remote", "backend", "broker")),
     # the three daemons: cores, then shells; none includes another
     Layer("broker", ("broker/*",), False,
           COMMON + ("identity", "wire", "crowd", "rank", "order", "share", "chain", "mechanism", "both", "holding",
-                    "vault", "rotate", "recovering", "noise", "prio", "prio-verify", "backend", "postgres")),
+                    "vault", "rotate", "recovering", "noise", "prio", "prio-verify", "remote", "standby", "backend",
+                    "postgres")),
     Layer("cobroker", ("cobroker/*",), False,
           COMMON + ("identity", "wire", "share", "chain", "mechanism", "both", "holding", "vault", "rotate",
                     "recovering", "noise", "prio", "prio-verify")),
