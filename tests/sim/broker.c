@@ -15,15 +15,14 @@
 #include "tests/sim/lies.h"
 #include "tests/sim/mix.h"
 #include "tests/sim/net.h"
+#include "tests/sim/peers.h"
 #include "tests/sim/rotation.h"
-#include "tests/sim/server.h"
+#include "tests/sim/standby.h"
 #include "tests/sim/tally.h"
 #include "tests/sim/truth.h"
 #include "tests/sim/two.h"
 
-enum { TIMER_TURN, TIMER_COMMIT, TIMER_PACE, TIMER_TICK, TIMER_STEP, TIMER_READ, TICK_MS = 50 };
-/* As in broker/standby.c and broker/store/postgres.c, but for shorter rests. */
-enum { STEP_MS = 200, RETRY_MS = 1000, REST_MS = 3000, BEAT_MS = 1000 };
+enum { TIMER_TURN, TIMER_COMMIT, TIMER_PACE, TIMER_TICK, TIMER_READ, TICK_MS = 50 };
 
 struct self {
   struct cv_broker *core;
@@ -33,9 +32,9 @@ struct self {
   struct cv_fetched fetched; /* an ended campaign, with what reading it has come to */
   enum cv_err read_err;
   struct cv_why read_why;
-  struct session *session; /* NULL: the database is its own */
-  uint64_t stored_ms;
+  struct standby *standby; /* NULL: the database is its own */
   struct cv_rng_seeded noise;
+  bool serves, stores; /* core and store are open; the batch being stored has rows */
   bool turning, draining;
   bool rekeys;        /* is to wrap its keys anew */
   uint32_t farewells; /* deliveries since the request to stop */
@@ -94,25 +93,6 @@ static void send(const struct wire *wire, const void *frame) {
   net_send_frame(wire->end, codecs[wire->schema], frame);
 }
 
-/* 12: a worker that is asked, or whose token counts, is in the range of the peer's certificate. */
-static void check_range(struct world *world, const struct wire *wire, const struct cv_crowd_frame *frame) {
-  const struct party *peer = wire->end->other->party;
-  for (size_t i = 0; i < frame->assigns; i++) {
-    if (!cv_identity_vouches_for(&peer->identity, frame->assign[i].worker)) {
-      world_fail(world, "12: %s is asked for worker %llu", peer->identity.name,
-                 (unsigned long long)frame->assign[i].worker);
-    }
-  }
-  for (size_t i = 0; i < frame->acks; i++) {
-    struct cv_ticket ticket;
-    bool counts = frame->ack[i].verdict == CV_VERDICT_ACCEPTED || frame->ack[i].verdict == CV_VERDICT_DUPLICATE;
-    if (counts && cv_ticket_open(frame->ack[i].ticket, world_tagger(world), &ticket) == CV_OK &&
-        !cv_identity_vouches_for(&peer->identity, ticket.worker)) {
-      world_fail(world, "12: %s gives a token for worker %llu", peer->identity.name, (unsigned long long)ticket.worker);
-    }
-  }
-}
-
 /* 1: a broker whose term is over says nothing of a token that only a later term can have asked for. */
 static void check_late(const struct party *party, const struct cv_crowd_frame *frame) {
   const struct self *self = party->self;
@@ -127,27 +107,11 @@ static void check_late(const struct party *party, const struct cv_crowd_frame *f
   }
 }
 
-/* 12: a peer that is replaced has connected again. */
-static void check_replaced(const struct wire *wire) {
-  const struct party *peer = wire->end->other->party;
-  for (const struct cable *cable = peer->world->cables; cable != wire->end->cable;
-       cable = cable->next) { /* later ones */
-    const struct cv_identity *other = &cable->end[0].party->identity;
-    if (other->role == peer->identity.role && strcmp(other->name, peer->identity.name) == 0) {
-      return;
-    }
-  }
-  world_fail(peer->world, "12: %s is replaced without a newer connection", peer->identity.name);
-}
-
 static void tell(struct world *world, const struct wire *wire, const struct cv_broker_out *out) {
   if (out->schema == CV_SCHEMA_CROWD) {
     truth_told_crowd(world->truth, out->frame.crowd);
     check_late(wire->end->party, out->frame.crowd);
-    check_range(world, wire, out->frame.crowd);
-    if (out->frame.crowd->goodbye != NULL) {
-      check_replaced(wire);
-    }
+    peers_told(wire->end, out->frame.crowd);
   } else if (out->schema == CV_SCHEMA_RANK && wire->end->other->party == world->impostor) {
     if (!is_late(wire->end->party)) { /* it cannot know who has opened a campaign since, and stores no answer */
       truth_told_impostor(world->truth, out->frame.rank);
@@ -189,7 +153,7 @@ static void check_farewell(const struct party *party, const struct cv_broker_out
 static void deliver(struct party *party) {
   struct self *self = party->self;
   struct cv_broker_out out;
-  self->farewells += self->draining;
+  self->farewells += self->draining && self->standby == NULL;
   while (party_step(party) && cv_broker_next_out(self->core, &out)) {
     struct wire *wire = cv_broker_conn_shell(out.conn);
     if (!wire->end->open) {
@@ -209,7 +173,7 @@ static void deliver(struct party *party) {
 static bool is_pending(void *data) {
   struct party *party = data;
   const struct self *self = party->self;
-  return cv_broker_is_pending(self->core) && party_step(party);
+  return self->serves && cv_broker_is_pending(self->core) && party_step(party);
 }
 
 /* Wraps the keys anew; the broker may die before, in between or after. */
@@ -260,7 +224,7 @@ static void fetch(struct party *party) {
     return;
   }
   self->read_err = cv_broker_store_read(self->store, self->fetched.campaign, &self->fetched, &self->read_why);
-  if (self->session != NULL && cv_turn_take(&self->turn)) {
+  if (self->standby != NULL && cv_turn_take(&self->turn)) {
     party_after(party, read_ms(party->world), TIMER_READ);
   } else {
     restore(party);
@@ -272,7 +236,7 @@ static void between(void *data) {
   const struct self *self = party->self;
   if (self->rekeys) {
     rekey(party);
-  } else {
+  } else if (self->serves) {
     fetch(party);
   }
 }
@@ -304,6 +268,7 @@ static enum cv_err flush(void *data, bool *ret_store) {
     return CV_ERR_NOMEM;
   }
   CV_REQUIRE(err == CV_OK);
+  self->stores = *ret_store;
   if (!is_late(party)) {
     truth_flushed(party->world->truth, self->core);
   }
@@ -335,7 +300,6 @@ static enum cv_err commit(void *data, struct cv_why *why) {
   if (is_late(party)) {
     world_fail(party->world, "2: a broker whose term is over has stored a commit");
   }
-  self->stored_ms = party->world->now_ms;
   truth_stored(party->world->truth, self->batch.commit);
   return CV_OK;
 }
@@ -353,7 +317,7 @@ static void hand_over(void *data) {
 static void committed(struct party *party) {
   struct self *self = party->self;
   struct cv_why why;
-  if (self->session != NULL && session_is_silent(self->session)) {
+  if (self->standby != NULL && standby_is_silent(self->standby)) {
     tally(TALLY_SILENT);
     party_after(party, TICK_MS, TIMER_COMMIT);
     return;
@@ -371,6 +335,9 @@ static void say(void *data) {
   struct party *party = data;
   struct self *self = party->self;
   cv_broker_stored(self->core);
+  if (self->standby != NULL && self->stores) {
+    standby_stored(self->standby);
+  }
   deliver(party);
 }
 
@@ -415,20 +382,36 @@ void broker_rekey(struct party *party) {
 
 void broker_drain(struct party *party) {
   struct self *self = party->self;
-  if (party->up && party->world->server != NULL) {
-    tally_add(TALLY_HANDED_OVER, self->core != NULL);
-    party->exits = true;
-  } else if (party->up && !self->draining) {
-    world_log(party->world, "fault: the broker is asked to stop");
+  if (party->up && !self->draining) {
+    world_log(party->world, "fault: broker %u is asked to stop", party->number);
     self->draining = true;
     self->drain_until_ms = party_mono_ms(party) + party->world->scenario.lease_ms;
-    cv_broker_drain(self->core);
+    if (self->standby == NULL) {
+      cv_broker_drain(self->core);
+    }
+    tally_add(TALLY_STOPPED_WORKING, self->standby != NULL && cv_turn_is_busy(&self->turn));
   }
+}
+
+/* Another broker goes on: only what is gathered is stored. */
+static void hand_over_if_stored(struct party *party) {
+  struct self *self = party->self;
+  bool is_stored = !self->serves || !cv_broker_is_pending(self->core);
+  if (cv_turn_is_busy(&self->turn) || !(is_stored || party_mono_ms(party) >= self->drain_until_ms)) {
+    return;
+  }
+  tally_add(TALLY_HANDED_OVER, self->serves);
+  standby_leave(self->standby);
+  party->exits = true;
 }
 
 static void stop_if_drained(struct party *party) {
   struct self *self = party->self;
   bool can_stop = self->draining && !cv_turn_is_busy(&self->turn);
+  if (self->draining && self->standby != NULL) {
+    hand_over_if_stored(party);
+    return;
+  }
   bool drained = can_stop && cv_broker_is_drained(self->core);
   if (drained || (can_stop && party_mono_ms(party) >= self->drain_until_ms)) {
     tally_add(TALLY_DRAINED, drained);
@@ -439,31 +422,36 @@ static void stop_if_drained(struct party *party) {
   }
 }
 
-/* An idle broker finds out whether it still has the term. */
-static void beat(struct party *party) {
+static void tick(struct party *party) {
   struct self *self = party->self;
-  bool is_due = self->session != NULL && party->world->now_ms - self->stored_ms >= BEAT_MS;
-  struct cv_why why;
-  if (!is_due || cv_turn_is_busy(&self->turn) || session_is_silent(self->session)) {
-    return;
+  if (self->serves) {
+    party_enter(party);
+    cv_broker_tick(self->core, party_mono_ms(party), world_wall_ms(party->world));
+    party_leave(party);
+    if (party->exits) {
+      return;
+    }
+    if (!is_late(party)) {
+      truth_ticked(party->world->truth, self->core);
+    }
+    turn_soon(party);
   }
-  self->stored_ms = party->world->now_ms;
-  if (session_beat(self->session, &why) != CV_OK) {
-    cv_turn_fail(&self->turn, "the term is over", &why);
+  if (self->standby != NULL) {
+    standby_tick(self->standby);
   }
+  party_after(party, TICK_MS, TIMER_TICK);
+  stop_if_drained(party);
 }
-
-static void stand_by(struct party *party);
 
 static void timer(struct party *party, int which) {
   struct self *self = party->self;
-  struct world *world = party->world;
   switch (which) {
     case TIMER_COMMIT:
       committed(party);
       return;
-    case TIMER_STEP:
-      stand_by(party);
+    case STANDBY_WORK:
+    case STANDBY_WORKED:
+      standby_timer(self->standby, which);
       return;
     case TIMER_READ:
       restore(party);
@@ -473,19 +461,7 @@ static void timer(struct party *party, int which) {
       cv_turn_paced(&self->turn);
       return;
     case TIMER_TICK:
-      party_enter(party);
-      cv_broker_tick(self->core, party_mono_ms(party), world_wall_ms(world));
-      party_leave(party);
-      if (party->exits) {
-        return;
-      }
-      if (!is_late(party)) {
-        truth_ticked(world->truth, self->core);
-      }
-      beat(party);
-      party_after(party, TICK_MS, TIMER_TICK);
-      turn_soon(party);
-      stop_if_drained(party);
+      tick(party);
       return;
     default:
       self->turning = false;
@@ -495,20 +471,6 @@ static void timer(struct party *party, int which) {
 }
 
 /* ---- in ---- */
-
-/* The tallies are in the order of enum rival. */
-static void count_rivals(const struct world *world, const struct party *peer, bool joined) {
-  for (uint32_t i = 0; i < world->scenario.rivals; i++) {
-    const struct party *rival = &world->party[world->first_rival + i];
-    if (joined) {
-      tally_add(TALLY_SAME, peer == rival && world->scenario.rival[i] == RIVAL_SAME);
-    } else if (peer == rival) {
-      tally((enum tally)(TALLY_AWAY_WORKER + world->scenario.rival[i]));
-    } else if (rival->end != NULL && peer->ops != &party_rival) {
-      tally((enum tally)(TALLY_WAITS_WORKER + world->scenario.rival[i]));
-    }
-  }
-}
 
 static void opened(struct party *party, struct end *end) {
   struct self *self = party->self;
@@ -529,7 +491,7 @@ static void opened(struct party *party, struct end *end) {
     return;
   }
   truth_joined(party->world->truth, self->core, &end->other->party->identity, err == CV_OK);
-  count_rivals(party->world, end->other->party, err == CV_OK);
+  peers_joined(end->other->party, err == CV_OK);
   if (err != CV_OK) {
     reject(party->world, wire, &why);
   }
@@ -684,7 +646,7 @@ static bool fetch_ended(struct self *self, struct cv_why *why) {
 }
 
 /* Makes the core and loads it from the open store. */
-static bool load(struct party *party, struct cv_why *why) {
+static enum cv_err load(struct party *party, struct cv_why *why) {
   struct world *world = party->world;
   struct self *self = party->self;
   struct cv_broker_config config;
@@ -692,58 +654,63 @@ static bool load(struct party *party, struct cv_why *why) {
   name_database(self, &config);
   config.term = cv_broker_store_term(self->store);
   CV_REQUIRE(cv_broker_new(&config, &self->core) == CV_OK);
-  return cv_broker_store_load(self->store, self->core, party_mono_ms(party), world_wall_ms(world), why) == CV_OK &&
-         (!world->recovered || fetch_ended(self, why));
+  CV_TRY(cv_broker_store_load(self->store, self->core, party_mono_ms(party), world_wall_ms(world), why));
+  return !world->recovered || fetch_ended(self, why) ? CV_OK : CV_ERR_IO;
 }
 
 static void serve(struct party *party) {
-  const struct self *self = party->self;
-  truth_restarted(party->world->truth, self->core);
+  struct self *self = party->self;
+  self->serves = true;
   count_restart(self->core);
-  party_after(party, TICK_MS, TIMER_TICK);
   turn_soon(party);
 }
 
 /* ---- two brokers and one database ---- */
 
-static bool begin_term(struct party *party, struct cv_why *why) {
+/* From here on only this broker's word counts, though it is not yet there to say it. */
+static enum cv_err load_shared(struct party *party, struct cv_broker_store *store, struct cv_why *why) {
   struct self *self = party->self;
-  cv_rng_seeded_init(&self->noise, party->world->scenario.seed, 77, 3, mix_last());
-  truth_drew(party->world->truth, cv_rng_u64(&self->noise.rng));
-  return session_store(self->session, &self->store, why) == CV_OK &&
-         rotation_check_tickets(party->world, self->store, why) && load(party, why) &&
-         session_beat(self->session, why) == CV_OK;
-}
-
-static void stand_by(struct party *party) {
-  struct self *self = party->self;
-  struct cv_why why = {.text = ""};
-  bool is_ours = false;
-  mix_forget();
-  enum cv_err err = session_step(self->session, &is_ours, &why);
-  if (err != CV_OK || !is_ours) {
-    party_after(party, err == CV_OK ? STEP_MS : err == CV_ERR_DAMAGED ? REST_MS : RETRY_MS, TIMER_STEP);
-  } else if (!begin_term(party, &why)) {
-    world_log(party->world, "broker: cannot begin its term: %s", why.text);
-    party->exits = true;
-  } else {
-    tally(TALLY_TERMS);
-    world_log(party->world, "broker %u: active", party->number);
-    party->world->active = party;
-    party->listens = true;
-    party->stays_away = false;
-    self->stored_ms = party->world->now_ms;
-    net_started(party);
-    serve(party);
+  struct world *world = party->world;
+  self->store = store;
+  cv_rng_seeded_init(&self->noise, world->scenario.seed, 77, 3, mix_last());
+  truth_drew(world->truth, cv_rng_u64(&self->noise.rng));
+  if (!rotation_check_tickets(world, self->store, why)) {
+    return CV_ERR_IO;
   }
+  CV_TRY(load(party, why));
+  if (standby_is_latest(self->standby)) {
+    world->active = party;
+    truth_restarted(world->truth, self->core);
+  }
+  return CV_OK;
 }
 
-static bool start_standing_by(struct party *party, struct cv_why *why) {
+static void unload_shared(struct party *party) {
+  struct self *self = party->self;
+  cv_broker_free(self->core);
+  cv_broker_store_close(self->store);
+  self->core = NULL;
+  self->store = NULL;
+}
+
+static void begin_serving(struct party *party) {
+  party->listens = true;
+  party->stays_away = false;
+  net_started(party);
+  serve(party);
+}
+
+static enum cv_err stand_by(struct party *party, struct cv_why *why) {
+  static const struct standby_ops ops = {.load = load_shared, .unload = unload_shared, .active = begin_serving};
   struct self *self = party->self;
   party->listens = false;
   party->stays_away = true;
-  party_after(party, world_below(party->world, STEP_MS), TIMER_STEP);
-  return session_open(party->world->server, broker_anchor(party).path, &self->session, why) == CV_OK;
+  return standby_open(party, &self->turn, &ops, &self->standby, why);
+}
+
+struct standby *broker_standby(const struct party *broker) {
+  const struct self *self = broker->self;
+  return self->standby;
 }
 
 /* ---- start and end ---- */
@@ -756,14 +723,16 @@ static bool start(struct party *party, struct cv_why *why) {
   party->self = self;
   self->turn = (struct cv_turn){
       .ops = &turn_ops, .data = party, .crowd = world->scenario.batch_crowd, .full = world->scenario.batch_full};
+  party_after(party, TICK_MS, TIMER_TICK);
   if (world->server != NULL) {
-    return start_standing_by(party, why);
+    return stand_by(party, why) == CV_OK;
   }
   cv_rng_seeded_init(&self->noise, world->scenario.seed, 77, 3, party->life);
   if (cv_broker_store_open(&files, &world->ring, &self->store, why) != CV_OK ||
-      !rotation_check_tickets(world, self->store, why) || !load(party, why)) {
+      !rotation_check_tickets(world, self->store, why) || load(party, why) != CV_OK) {
     return false;
   }
+  truth_restarted(world->truth, self->core);
   serve(party);
   return true;
 }
@@ -783,8 +752,8 @@ static void stop(struct party *party) {
   struct self *self = party->self;
   cv_broker_free(self->core);
   cv_broker_store_close(self->store);
-  if (self->session != NULL) { /* a machine that loses power says nothing to the server */
-    session_close(self->session, party->world->calm_ms == 0 && world_chance(party->world, 30));
+  if (self->standby != NULL) { /* a machine that loses power says nothing to the server */
+    standby_close(self->standby, party->world->calm_ms == 0 && world_chance(party->world, 30));
   }
   if (party->world->active == party) {
     party->world->active = NULL;

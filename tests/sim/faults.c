@@ -11,6 +11,7 @@
 #include "tests/sim/net.h"
 #include "tests/sim/rotation.h"
 #include "tests/sim/server.h"
+#include "tests/sim/standby.h"
 #include "tests/sim/tally.h"
 #include "tests/sim/truth.h"
 
@@ -327,16 +328,22 @@ static void jump(struct world *world) {
             (long long)world->wall_jump_ms);
 }
 
+void faults_stand_still(struct party *party, uint64_t ms) {
+  uint64_t until_ms = party->world->now_ms + ms;
+  party->stalled_ms = until_ms > party->stalled_ms ? until_ms : party->stalled_ms;
+  party->stood_ms = until_ms > party->stood_ms ? until_ms : party->stood_ms;
+}
+
 /* The machine stops for a while, as when a virtual machine is migrated: all its overdue events then happen at once. */
 static void stall(struct world *world, struct party *party) {
   uint64_t ms = 50 + world_below(world, world_chance(world, 30) ? 8000 : 800);
-  party->stalled_ms = world->now_ms + ms;
+  faults_stand_still(party, ms);
   tally(TALLY_STALLS);
   world_log(world, "fault: %s stands still for %llu ms", party->identity.name, (unsigned long long)ms);
 }
 
 static void starve(struct world *world) {
-  struct party *const parties[] = {faults_some_broker(world), world->thirdparty,
+  struct party *const parties[] = {faults_some_broker(world, FAULT_MEMORY), world->thirdparty,
                                    &world->party[world->first_pool + world_below(world, world->scenario.pools)],
                                    world->cobroker};
   struct party *party = parties[world_below(world, CV_COUNT(parties) - (world->cobroker == NULL))];
@@ -395,7 +402,7 @@ static void do_fault(struct world *world, enum fault fault) {
       cut(world, net_any(world));
       break;
     case FAULT_CRASH_BROKER:
-      crash(world, faults_some_broker(world));
+      crash(world, faults_some_broker(world, fault));
       break;
     case FAULT_CRASH_THIRDPARTY:
       crash(world, world->thirdparty);
@@ -407,7 +414,7 @@ static void do_fault(struct world *world, enum fault fault) {
       crash(world, world->requester[world_below(world, world->scenario.requesters)]);
       break;
     case FAULT_DISK_BROKER:
-      refuse_writes(world, faults_some_broker(world)->disk);
+      refuse_writes(world, faults_some_broker(world, fault)->disk);
       break;
     case FAULT_DISK_THIRDPARTY:
       refuse_writes(world, &world->disk_thirdparty);
@@ -417,7 +424,7 @@ static void do_fault(struct world *world, enum fault fault) {
       break;
     case FAULT_STALL:
       stall(world, world->server != NULL && world_chance(world, 50)
-                       ? faults_some_broker(world)
+                       ? faults_some_broker(world, fault)
                        : &world->party[world_below(world, world->parties)]);
       break;
     case FAULT_MEMORY:
@@ -433,7 +440,7 @@ static void do_fault(struct world *world, enum fault fault) {
       world->party[world->first_pool + world_below(world, world->scenario.pools)].is_full = true;
       break;
     case FAULT_DRAIN:
-      broker_drain(faults_some_broker(world));
+      broker_drain(faults_some_broker(world, fault));
       break;
     case FAULT_ROLLBACK:
       roll_back(world);
@@ -445,6 +452,8 @@ static void do_fault(struct world *world, enum fault fault) {
     case FAULT_CUT_SERVER:
     case FAULT_PROMOTE:
     case FAULT_RESTORE:
+    case FAULT_LOAD:
+    case FAULT_FREEZE:
       faults_of_server(world, fault);
       break;
     case FAULT_ROTATE:
@@ -495,9 +504,13 @@ void faults_end(struct world *world) {
     world->disk_second.refuse_in = world->disk_second.fuse = 0;
     if (world->server != NULL) {
       server_calm(world->server);
+      standby_shaken(world, world->shaken_by);
     }
     for (size_t i = 0; i < world->parties; i++) {
-      world->party[i].stalled_ms = world->party[i].starves = 0;
+      world->party[i].stalled_ms = world->server != NULL && world->party[i].ops == &party_broker
+                                       ? world->party[i].stalled_ms /* frozen ones stay so, or do half of their work */
+                                       : 0;
+      world->party[i].starves = 0;
       world->party[i].fuse = 0;
       world->party[i].is_full = false;
     }

@@ -11,8 +11,10 @@ void faults_end(struct world *world);
 /* The co-broker's disk goes back to an older copy: first it is copied, at the next call put back. */
 void faults_roll_back_cobroker(struct world *world);
 
-/* The broker; of two that share a database mostly the active one. */
-struct party *faults_some_broker(struct world *world);
+/* The party handles no event for this time, and then all of them. */
+void faults_stand_still(struct party *party, uint64_t ms);
+/* The broker, for this fault; of two that share a database mostly the active one. */
+struct party *faults_some_broker(struct world *world, enum fault fault);
 /* One of the faults of a shared database. */
 void faults_of_server(struct world *world, enum fault fault);
 

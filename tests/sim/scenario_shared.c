@@ -4,12 +4,14 @@
 enum { IN_FOUR = 4 };
 
 static void draw_faults(struct scenario *s, struct cv_rng *rng) {
-  static const uint32_t usual[FAULT_COUNT] = {
-      [FAULT_COMMIT] = 8, [FAULT_CUT_SERVER] = 3, [FAULT_PROMOTE] = 3, [FAULT_RESTORE] = 3};
+  static const uint32_t usual[FAULT_COUNT] = {[FAULT_COMMIT] = 8,  [FAULT_CUT_SERVER] = 3, [FAULT_PROMOTE] = 3,
+                                              [FAULT_RESTORE] = 3, [FAULT_LOAD] = 10,      [FAULT_FREEZE] = 2};
   for (int i = FAULT_COMMIT; i <= FAULT_RESTORE; i++) {
     s->weight[i] = cv_rng_below(rng, 4) > 0 ? usual[i] : 0;
   }
   s->weight[FAULT_STALL] = cv_rng_below(rng, 2) == 0 ? 4 : s->weight[FAULT_STALL];
+  s->weight[FAULT_LOAD] = cv_rng_below(rng, 2) == 0 ? usual[FAULT_LOAD] : 0;
+  s->weight[FAULT_FREEZE] = cv_rng_below(rng, 2) == 0 ? usual[FAULT_FREEZE] : 0;
 }
 
 /* Of the seeds with one broker, whose database is neither damaged nor replaced. From a random stream of its own. */

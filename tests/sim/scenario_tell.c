@@ -31,6 +31,8 @@ void scenario_tell(const struct scenario *s, char *to, size_t n) {
       [FAULT_CUT_SERVER] = "cuts of the server",
       [FAULT_PROMOTE] = "replica promoted",
       [FAULT_RESTORE] = "server restored",
+      [FAULT_LOAD] = "loads of a standby",
+      [FAULT_FREEZE] = "frozen brokers",
   };
   static const char *const lie[] = {LIES(LIE_WORDS)};
   static const char *const ending[] = {"none", "cancel", "deadline", "idle"};

@@ -7,44 +7,11 @@
 
 #include "broker/both/meta.h"
 #include "broker/store.h"
+#include "tests/sim/server_state.h"
+#include "tests/sim/standby.h"
 #include "tests/sim/tally.h"
 
 enum { STILL_MS = 5000, ANSWER_MS = 5000, DOUBT_MS = 3000 };
-
-/* A transaction: rows, the new mark, and perhaps a new term. */
-struct transaction {
-  bool is_open, has_term;
-  struct changes changes;
-  struct cv_anchor_mark mark;
-  struct cv_lineage_term term;
-};
-
-struct server {
-  struct world *world;
-  struct database now;
-  bool has_lacking;
-  struct database lacking; /* what the replica has, if it lacks commits */
-  /* Who has the lock: the session's number, 0 = nobody; when its state has changed last; whether it is in doubt. */
-  uint64_t holder, holder_active_ms;
-  bool is_in_doubt;
-  struct transaction doubt;
-  uint64_t cut; /* the session whose connection was cut last */
-  uint64_t generation, replaced_ms;
-  uint64_t sessions, terms;
-  enum fate next;
-  bool has_copy, is_restored;
-  struct database copy, real;
-};
-
-struct session {
-  struct server *server;
-  uint64_t number, generation;
-  bool is_lost;
-  struct cv_term term;
-  struct transaction transaction;
-  /* The holder as it was seen last, and since when it has stood still. */
-  uint64_t seen, seen_active_ms, still_since_ms;
-};
 
 /* ---- the server ---- */
 
@@ -83,6 +50,7 @@ static void apply(struct server *server, const struct transaction *transaction) 
   database_mark(&server->now, &transaction->mark);
   if (transaction->has_term) {
     CV_REQUIRE(cv_lineage_add(&server->now.lineage, &transaction->term) == CV_OK);
+    server->term_party = transaction->party;
   }
 }
 
@@ -129,6 +97,19 @@ static enum cv_err lose(struct session *session, const char *text, struct cv_why
   return cv_fail(why, CV_ERR_IO, "the server: %s", text);
 }
 
+/* A statement arrives: the broker has not died before it was sent, and is connected. */
+static enum cv_err reach(struct session *session, struct cv_why *why) {
+  struct server *server = session->server;
+  if (!party_step(session->party)) {
+    return cv_fail(why, CV_ERR_IO, "it dies");
+  }
+  if (is_gone(session)) {
+    return lose(session, "the connection is lost", why);
+  }
+  server->holder_active_ms = server->holder == session->number ? server->world->now_ms : server->holder_active_ms;
+  return CV_OK;
+}
+
 /* The first statement of a transaction. */
 static bool passes_fence(const struct session *session) {
   const struct database *now = &session->server->now;
@@ -170,9 +151,7 @@ static enum cv_err meet_fate(struct session *session, enum fate fate, struct cv_
 
 static enum cv_err store(struct session *session, struct cv_why *why) {
   struct server *server = session->server;
-  if (is_gone(session)) {
-    return lose(session, "the connection is lost", why);
-  }
+  CV_TRY(reach(session, why));
   if (!passes_fence(session)) {
     tally(TALLY_FENCED);
     return lose(session, "the term is over", why);
@@ -180,56 +159,56 @@ static enum cv_err store(struct session *session, struct cv_why *why) {
   enum fate fate = server->next;
   server->next = FATE_STORED;
   CV_TRY(meet_fate(session, fate, why));
-  server->holder_active_ms = server->holder == session->number ? server->world->now_ms : server->holder_active_ms;
-  return CV_OK;
+  session->is_loading = false;
+  return party_step(session->party) ? CV_OK : cv_fail(why, CV_ERR_IO, "it dies");
 }
 
-static enum cv_err begin(void *data, const struct cv_anchor_mark *mark, struct cv_why *why) {
+enum cv_err session_begin(void *data, const struct cv_anchor_mark *mark, struct cv_why *why) {
   struct session *session = data;
   CV_REQUIRE(!session->transaction.is_open);
   session->transaction = (struct transaction){.is_open = true, .mark = *mark};
   return CV_OK;
 }
 
-static void rollback(void *data) {
+void session_rollback(void *data) {
   struct session *session = data;
   changes_clear(&session->transaction.changes);
   session->transaction.is_open = false;
 }
 
-static enum cv_err commit(void *data, struct cv_why *why) {
+enum cv_err session_commit(void *data, struct cv_why *why) {
   struct session *session = data;
   const struct cv_anchor_mark mark = session->transaction.mark, before = session->term.mark;
   CV_TRY(store(session, why));
   session->term.prior = mark.commit != before.commit ? before.hash : session->term.prior;
   session->term.mark = mark;
-  rollback(session);
+  session_rollback(session);
   return CV_OK;
 }
 
-static void change(struct session *session, struct change change) {
+void session_change(struct session *session, struct change change) {
   change.commit = session->transaction.mark.commit;
   change.term = session->transaction.mark.term;
   changes_add(&session->transaction.changes, &change);
 }
 
 static enum cv_err write(void *data, const struct cv_op *op, const uint8_t *bytes, size_t n, struct cv_why *why) {
-  change(data, (struct change){.kind = op->kind,
-                               .campaign = op->campaign,
-                               .chunk = op->chunk,
-                               .number = op->number,
-                               .bytes = (uint8_t *)(uintptr_t)bytes,
-                               .n = n});
+  session_change(data, (struct change){.kind = op->kind,
+                                       .campaign = op->campaign,
+                                       .chunk = op->chunk,
+                                       .number = op->number,
+                                       .bytes = (uint8_t *)(uintptr_t)bytes,
+                                       .n = n});
   return CV_OK;
 }
 
 static enum cv_err purge(void *data, uint32_t campaign, struct cv_why *why) {
-  change(data, (struct change){.kind = CV_OP_PURGE, .campaign = campaign});
+  session_change(data, (struct change){.kind = CV_OP_PURGE, .campaign = campaign});
   return CV_OK;
 }
 
 static enum cv_err drop(void *data, uint32_t campaign, uint64_t number, struct cv_why *why) {
-  change(data, (struct change){.kind = CV_OP_DROP, .campaign = campaign, .number = number});
+  session_change(data, (struct change){.kind = CV_OP_DROP, .campaign = campaign, .number = number});
   return CV_OK;
 }
 
@@ -245,12 +224,70 @@ static void set_term(void *owner, uint64_t number) {
   cv_vault_set_term(session->term.vault, term->id);
 }
 
+/* Whoever takes a row that is damaged on its way. The backend checks the code of a plain row, the store opens a sealed
+ * one. */
+struct damage {
+  struct session *session;
+  cv_backend_row_fn *take;
+  void *taker;
+  bool is_sealed;
+};
+
+static enum cv_err take_damaged(void *data, const struct cv_backend_row *row, struct cv_why *why) {
+  const struct damage *damage = data;
+  struct session *session = damage->session;
+  struct cv_backend_row other = *row;
+  if (session->is_harmed || row->n == 0) {
+    return damage->take(damage->taker, row, why);
+  }
+  session->is_harmed = true;
+  session->server->harm = HARM_NONE;
+  tally(TALLY_LOADS_DAMAGED);
+  if (!damage->is_sealed) {
+    return cv_fail(why, CV_ERR_DAMAGED, "the server: a row of campaign %u has another code", row->campaign);
+  }
+  uint8_t *bytes = malloc(row->n);
+  CV_REQUIRE(bytes != NULL);
+  memcpy(bytes, row->bytes, row->n);
+  bytes[world_below(session->server->world, row->n)] ^= (uint8_t)(1U << world_below(session->server->world, 8));
+  other.bytes = bytes;
+  enum cv_err err = damage->take(damage->taker, &other, why);
+  free(bytes);
+  return err;
+}
+
+/* The harm of this read; one that finds nothing to harm waits for the next. */
+static enum harm harm_of(struct session *session) {
+  struct server *server = session->server;
+  bool is_now = session->is_loading && server->harm != HARM_NONE && (server->harm_in == 0 || --server->harm_in == 0);
+  enum harm harm = is_now ? server->harm : HARM_NONE;
+  if (harm == HARM_LOST) {
+    server->harm = HARM_NONE;
+    tally(TALLY_LOADS_LOST);
+  } else if (harm == HARM_OVERTAKEN) {
+    struct world *world = server->world;
+    server->harm = HARM_NONE;
+    uint64_t holder = server->holder;
+    server->holder = 0;
+    bool is_done = standby_overtakes(session->party == world->broker ? world->second : world->broker);
+    tally_add(TALLY_LOADS_OVERTAKEN, is_done);
+    server->holder = is_done ? server->holder : holder;
+    server->harm = is_done || server->harm != HARM_NONE ? server->harm : HARM_OVERTAKEN;
+  }
+  return harm;
+}
+
 static enum cv_err each(void *data, enum cv_backend_query query, uint32_t campaign, cv_backend_row_fn *take,
                         void *taker, struct cv_why *why) {
   struct session *session = data;
-  enum cv_err err = is_gone(session)
+  struct damage damage = {.session = session, .take = take, .taker = taker, .is_sealed = query >= CV_BACKEND_CHUNK};
+  CV_TRY(reach(session, why));
+  enum harm harm = harm_of(session);
+  bool is_damaged = harm == HARM_DAMAGED;
+  enum cv_err err = harm == HARM_LOST
                         ? lose(session, "the connection is lost", why)
-                        : database_each(&session->server->now, query, campaign, set_term, session, take, taker, why);
+                        : database_each(&session->server->now, query, campaign, set_term, session,
+                                        is_damaged ? take_damaged : take, is_damaged ? (void *)&damage : taker, why);
   cv_vault_set_term(session->term.vault, session->term.mark.term_id);
   return err;
 }
@@ -268,99 +305,7 @@ static enum cv_err check(void *data, uint32_t campaign, struct cv_why *why) {
 static void close_backend(void *data) {
 }
 
-/* ---- wrapped keys ---- */
-
-static enum cv_err put_key(void *data, const struct cv_vault_row *row, struct cv_why *why) {
-  struct cv_vault_row copy;
-  memset(&copy, 0, sizeof(copy));
-  copy = *row;
-  change(data, (struct change){.kind = DATABASE_KEY,
-                               .campaign = row->campaign,
-                               .number = row->use,
-                               .bytes = (uint8_t *)&copy,
-                               .n = sizeof(copy)});
-  return CV_OK;
-}
-
-static enum cv_err drop_keys(void *data, uint32_t campaign, struct cv_why *why) {
-  change(data, (struct change){.kind = DATABASE_KEYS_DROPPED, .campaign = campaign});
-  return CV_OK;
-}
-
-static enum cv_err get_key(void *data, uint32_t campaign, uint32_t use, struct cv_vault_row *ret, bool *ret_found,
-                           struct cv_why *why) {
-  const struct session *session = data;
-  *ret_found = database_key(&session->server->now, &session->transaction.changes, campaign, use, ret);
-  return CV_OK;
-}
-
-/* What is asked of all keys. */
-struct question {
-  const struct cv_key_id *master;
-  struct cv_vault_row *other;
-  bool is_found;
-  struct cv_vault_count count;
-  enum cv_err (*take)(void *taker, const struct cv_key_id *id, struct cv_why *why);
-  void *taker;
-  struct cv_why *why;
-};
-
-static enum cv_err look_at_key(void *data, const struct cv_vault_row *row) {
-  struct question *question = data;
-  if (question->take != NULL) {
-    return question->take(question->taker, &row->master, question->why);
-  }
-  bool is_current = memcmp(row->master.bytes, question->master->bytes, sizeof(row->master.bytes)) == 0;
-  question->count.keys++;
-  question->count.current += is_current;
-  if (!is_current && question->other != NULL) {
-    question->is_found = true;
-    *question->other = *row;
-  }
-  return CV_OK;
-}
-
-static enum cv_err other_key(void *data, const struct cv_key_id *master, struct cv_vault_row *ret, bool *ret_found,
-                             struct cv_why *why) {
-  const struct session *session = data;
-  struct question question = {.master = master, .other = ret};
-  enum cv_err err = database_keys(&session->server->now, look_at_key, &question);
-  *ret_found = question.is_found;
-  return err;
-}
-
-static enum cv_err masters(void *data, enum cv_err (*take)(void *, const struct cv_key_id *, struct cv_why *),
-                           void *taker, struct cv_why *why) {
-  const struct session *session = data;
-  struct question question = {.take = take, .taker = taker, .why = why};
-  return database_keys(&session->server->now, look_at_key, &question);
-}
-
-static enum cv_err count_keys(void *data, const struct cv_key_id *master, struct cv_vault_count *ret,
-                              struct cv_why *why) {
-  const struct session *session = data;
-  struct question question = {.master = master};
-  enum cv_err err = database_keys(&session->server->now, look_at_key, &question);
-  *ret = question.count;
-  return err;
-}
-
-static enum cv_err secrets(void *data, uint32_t after, uint32_t *ret, struct cv_why *why) {
-  *ret = 0;
-  return CV_OK;
-}
-
-static enum cv_err begin_keys(void *data, struct cv_why *why) {
-  struct session *session = data;
-  const struct cv_anchor_mark mark = session->term.mark;
-  return begin(session, &mark, why);
-}
-
-static enum cv_err scrub(void *data, struct cv_why *why) {
-  return CV_OK;
-}
-
-static const char *name(void *data) {
+const char *server_name(void *data) {
   return "the server";
 }
 
@@ -370,9 +315,7 @@ static enum cv_err read_all(void *data, struct cv_why *why) {
   struct session *session = data;
   struct cv_term *term = &session->term;
   const struct database *now = &session->server->now;
-  if (is_gone(session)) {
-    return lose(session, "the connection is lost", why);
-  }
+  CV_TRY(reach(session, why));
   for (size_t i = term->lineage.n; i < now->lineage.n; i++) {
     CV_REQUIRE(cv_lineage_add(&term->lineage, &now->lineage.item[i]) == CV_OK);
   }
@@ -384,23 +327,21 @@ static enum cv_err read_all(void *data, struct cv_why *why) {
 }
 
 static enum cv_err open_vault(void *data, struct cv_why *why) {
-  static const struct cv_vault_rows_ops ops = {.put = put_key,
-                                               .drop = drop_keys,
-                                               .get = get_key,
-                                               .other = other_key,
-                                               .masters = masters,
-                                               .count = count_keys,
-                                               .secrets = secrets,
-                                               .begin = begin_keys,
-                                               .commit = commit,
-                                               .rollback = rollback,
-                                               .scrub = scrub,
-                                               .name = name};
   struct session *session = data;
   struct cv_term *term = &session->term;
   cv_vault_free(term->vault);
   CV_REQUIRE(cv_vault_new(&session->server->world->ring, &term->vault) == CV_OK);
-  return cv_vault_open(term->vault, (struct cv_vault_rows){.ops = &ops, .data = session}, term->mark.database, 0, why);
+  return cv_vault_open(term->vault, (struct cv_vault_rows){.ops = &SERVER_KEYS, .data = session}, term->mark.database,
+                       0, why);
+}
+
+/* A broker that goes on lets its session never stand still for so long. */
+static void check_still(const struct server *server) {
+  const struct party *party = server->holder_party;
+  if (party->up && !party->dead && party->life == server->holder_life && party->stood_ms <= server->holder_active_ms) {
+    world_fail(server->world, "S: broker %u goes on, and its session stands still for %llu ms", party->number,
+               (unsigned long long)(server->world->now_ms - server->holder_active_ms));
+  }
 }
 
 /* Ends the lock of a holder that has stood still. Its session stays: a real server ends it, too; here only the fence
@@ -409,6 +350,7 @@ static enum cv_err see_holder(void *data, bool *ret_is_held, struct cv_why *why)
   struct session *session = data;
   struct server *server = session->server;
   uint64_t now_ms = server->world->now_ms;
+  CV_TRY(reach(session, why));
   bool is_same = server->holder == session->seen && server->holder_active_ms == session->seen_active_ms;
   if (!is_same || server->holder == 0 || server->is_in_doubt) {
     session->seen = server->holder;
@@ -417,6 +359,7 @@ static enum cv_err see_holder(void *data, bool *ret_is_held, struct cv_why *why)
   } else if (now_ms - session->still_since_ms >= STILL_MS) {
     world_log(server->world, "server: the session of the holder is ended");
     tally(TALLY_TERMINATED);
+    check_still(server);
     server->holder = 0;
   }
   *ret_is_held = server->holder != 0;
@@ -426,10 +369,13 @@ static enum cv_err see_holder(void *data, bool *ret_is_held, struct cv_why *why)
 static enum cv_err try_lock(void *data, bool *ret_is_ours, struct cv_why *why) {
   struct session *session = data;
   struct server *server = session->server;
+  CV_TRY(reach(session, why));
   *ret_is_ours = server->holder == 0 && !server->is_in_doubt; /* in doubt, the fence's row is locked, too */
   if (*ret_is_ours) {
     server->holder = session->number;
     server->holder_active_ms = server->world->now_ms;
+    server->holder_party = session->party;
+    server->holder_life = session->party->life;
   }
   return CV_OK;
 }
@@ -453,12 +399,12 @@ static enum cv_err make(void *data, struct cv_why *why) {
   CV_TRY(cv_meta_new("broker", &term->mark, why));
   term->mark.has_codes = true;
   CV_TRY(open_vault(session, why));
-  CV_TRY(begin(session, &term->mark, why));
+  CV_TRY(session_begin(session, &term->mark, why));
   CV_TRY(cv_vault_begin(term->vault, why));
   apply(session->server, &session->transaction);
   now->prior = term->prior = term->mark.hash;
   now->is_new = term->is_new = false;
-  rollback(session);
+  session_rollback(session);
   return CV_OK;
 }
 
@@ -472,8 +418,8 @@ static enum cv_err draw(void *data, uint8_t ret_id[CV_TERM_ID_BYTES], struct cv_
 }
 
 static enum cv_err touch(void *data, struct cv_why *why) {
-  CV_TRY(begin_keys(data, why));
-  return commit(data, why);
+  CV_TRY(server_begin_keys(data, why));
+  return session_commit(data, why);
 }
 
 static enum cv_err begin_term(void *data, const uint8_t id[CV_TERM_ID_BYTES], struct cv_why *why) {
@@ -483,10 +429,11 @@ static enum cv_err begin_term(void *data, const uint8_t id[CV_TERM_ID_BYTES], st
   memcpy(item.id, id, sizeof(item.id));
   mark.term = item.number;
   memcpy(mark.term_id, id, sizeof(mark.term_id));
-  CV_TRY(begin(session, &mark, why));
+  CV_TRY(session_begin(session, &mark, why));
   session->transaction.has_term = true;
   session->transaction.term = item;
-  CV_TRY(commit(session, why));
+  session->transaction.party = session->party;
+  CV_TRY(session_commit(session, why));
   CV_REQUIRE(cv_lineage_add(&session->term.lineage, &item) == CV_OK);
   if (session->server->is_restored) {
     world_fail(session->server->world, "2: a term begins on a database that lacks what was acknowledged");
@@ -505,7 +452,7 @@ static const struct cv_term_ops term_ops = {.read = read_all,
                                             .draw = draw,
                                             .touch = touch,
                                             .begin = begin_term,
-                                            .where = name};
+                                            .where = server_name};
 
 static void connect(struct session *session) {
   session->number = ++session->server->sessions;
@@ -515,26 +462,57 @@ static void connect(struct session *session) {
   cv_lineage_fini(&session->term.lineage);
 }
 
-enum cv_err session_open(struct server *server, const char *anchor, struct session **ret, struct cv_why *why) {
+enum cv_err session_open(struct party *party, const char *anchor, struct session **ret, struct cv_why *why) {
   struct session *session = calloc(1, sizeof(*session));
   CV_REQUIRE(session != NULL);
-  session->server = server;
+  session->server = party->world->server;
+  session->party = party;
   session->term = (struct cv_term){.ops = &term_ops, .data = session};
   *ret = session;
   connect(session);
   return cv_anchor_open(anchor, &session->term.anchor, &session->term.has_anchor, &session->term.anchored, why);
 }
 
-void session_close(struct session *session, bool lingers) {
-  if (session == NULL) {
-    return;
+void session_leave(struct session *session) {
+  session_rollback(session);
+  if (!session->party->dead) { /* who is killed says nothing */
+    release(session->server, session->number);
   }
+  session->is_lost = true;
+  session->is_loading = false;
+}
+
+void session_close(struct session *session, bool lingers) {
   if (!lingers) {
     release(session->server, session->number);
   }
   changes_clear(&session->transaction.changes);
   cv_term_fini(&session->term);
   free(session);
+}
+
+const struct cv_term *session_term(const struct session *session) {
+  return &session->term;
+}
+
+void session_tell_holder(const struct session *session, char *to, size_t size) {
+  const struct party *party = session->server->term_party;
+  to[0] = '\0';
+  if (party != NULL) {
+    (void)snprintf(to, size, "broker %u", party->number);
+  }
+}
+
+bool session_is_latest(const struct session *session) {
+  return session->server->now.mark.term == session->term.mark.term;
+}
+
+bool session_is_proven(const struct session *session) {
+  return !session->is_loading;
+}
+
+bool session_is_harmed(const struct session *session) {
+  return session->is_harmed;
 }
 
 enum cv_err session_step(struct session *session, bool *ret_taken, struct cv_why *why) {
@@ -546,22 +524,21 @@ enum cv_err session_step(struct session *session, bool *ret_taken, struct cv_why
   enum cv_err err = cv_term_stand_by(&session->term, &is_ours, why);
   err = err == CV_OK && is_ours ? cv_term_take(&session->term, why) : err;
   if (err != CV_OK) {
-    rollback(session);
-    release(session->server, session->number);
-    session->is_lost = true;
+    session_leave(session);
     return err;
   }
-  *ret_taken = is_ours;
+  *ret_taken = session->is_loading = is_ours;
+  session->is_harmed = false;
   return CV_OK;
 }
 
 enum cv_err session_store(struct session *session, struct cv_broker_store **ret, struct cv_why *why) {
-  static const struct cv_backend_ops ops = {.begin = begin,
+  static const struct cv_backend_ops ops = {.begin = session_begin,
                                             .write = write,
                                             .purge = purge,
                                             .drop = drop,
-                                            .commit = commit,
-                                            .rollback = rollback,
+                                            .commit = session_commit,
+                                            .rollback = session_rollback,
                                             .each = each,
                                             .next_open = next_open,
                                             .check = check,
@@ -574,7 +551,7 @@ enum cv_err session_store(struct session *session, struct cv_broker_store **ret,
 enum cv_err session_beat(struct session *session, struct cv_why *why) {
   enum cv_err err = touch(session, why);
   if (err != CV_OK) {
-    rollback(session);
+    session_rollback(session);
   }
   return err;
 }
@@ -583,6 +560,15 @@ enum cv_err session_beat(struct session *session, struct cv_why *why) {
 
 void server_next(struct server *server, enum fate fate) {
   server->next = fate;
+}
+
+void server_harm(struct server *server, enum harm harm, uint32_t n) {
+  server->harm = harm;
+  server->harm_in = n;
+}
+
+bool server_is_disturbed(const struct server *server) {
+  return server->is_restored || server->is_in_doubt;
 }
 
 void server_cut(struct server *server) {

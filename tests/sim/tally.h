@@ -170,6 +170,18 @@
   MUST(FENCED, "commits that the fence refused")                                   \
   MUST(TERMINATED, "holders of the term that stood still")                         \
   MUST(HANDED_OVER, "terms handed over")                                           \
+  MUST(STOPPED_WORKING, "brokers asked to stop while the storage works")           \
+  MUST(KILLED_WORKING, "brokers killed inside a step, a load or a beat")           \
+  MUST(STEPS_FAILED, "steps of standbys that failed")                              \
+  MUST(LOADS_FAILED, "loads that failed after a term was begun")                   \
+  MUST(LOADS_FAILED_ALONE, "loads that failed while no other broker had a term")   \
+  MUST(LOADS_LOST, "loads whose session was lost")                                 \
+  MUST(LOADS_DAMAGED, "loads of a damaged row")                                    \
+  MUST(LOADS_OVERTAKEN, "loads during which another broker began a term")          \
+  MUST(ACTIVE_LATE, "brokers that became active when their term was over")         \
+  MUST(FROZEN, "active brokers frozen for longer than the server waits")           \
+  MUST(REPLACED, "frozen brokers that another one replaced")                       \
+  MUST(BEATS_FAILED, "beats that failed")                                          \
   MUST(OVERTAKEN, "terms ended by a ticket of a later one")                        \
   MUST(SILENT, "commits that a replaced server does not answer")                   \
   MUST(PROMOTED, "replicas promoted")                                              \

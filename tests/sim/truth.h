@@ -47,6 +47,11 @@
  *  17 A worker's counted answers to gold items, and whether they find it, are those that it gave; a restart forgets
  *     none that was acknowledged. From then on its tokens fill their places with a neutral value, as in 1. No plan and
  *     no release has a gold item.
+ *   S Of brokers that share a database no two serve in one term. One that says that it is active has the term and has
+ *     proven what it has loaded by a commit in it; its state is first, then the line of its log, then its health. One
+ *     that stands by says its failure in its log, once, and in its health until a step succeeds; it has freed what it
+ *     could not load, and rests after that. A session whose broker goes on never stands still. Within a bounded time
+ *     after a fault a broker serves (standby.c has the bounds). Real time and real servers: not here.
  *   D A deadline ends a campaign in time on either clock: within its length of any one uptime however the wall clock
  *     jumps, within its length of wall time if that does not jump; early only after a jump.
  */

@@ -12,6 +12,7 @@
 #include "tests/sim/persons.h"
 #include "tests/sim/rotation.h"
 #include "tests/sim/server.h"
+#include "tests/sim/standby.h"
 #include "tests/sim/tally.h"
 #include "tests/sim/truth.h"
 #include "tests/sim/two.h"
@@ -448,6 +449,9 @@ static void set_up(struct world *world) {
   for (size_t i = 0; i < world->parties; i++) {
     world_at(world, world_below(world, 50), start_again, NULL, &world->party[i], 0);
   }
+  if (world->server != NULL) {
+    standby_watch(world);
+  }
   faults_start(world);
 }
 
@@ -493,6 +497,7 @@ void world_fini(struct world *world) {
   truth_listen_to_seals(NULL);
   two_free(world->two);
   truth_free(world->truth);
+  free(world->is_served);
   free(world->given);
   free(world->row_given);
   cv_persons_fini(&world->persons);

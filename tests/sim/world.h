@@ -55,6 +55,7 @@ struct party {
   bool rebooted;       /* its monotonic clock has restarted */
   uint64_t boot_ms;    /* time of the restart */
   uint64_t stalled_ms; /* it handles no event before this time */
+  uint64_t stood_ms;   /* end of its last standstill: what it should have done before, it does then */
   uint64_t starves;    /* the n-th allocation in the core's next call that makes so many fails; 0 = none */
   uint64_t refusals_seen;
   int fuse;     /* of a party without a simulated disk: steps until it dies; 0 = it does not */
@@ -99,6 +100,10 @@ struct world {
    * not ended. All NULL: there is one broker. */
   struct party *second, *active;
   struct server *server;
+  bool *is_served; /* by term: a broker has served in it */
+  /* The last fault of brokers and server; since when none serves that could, and how long that may be. */
+  uint64_t shaken_ms, unserved_ms, bound_ms;
+  enum fault shaken_by;
   size_t first_pool, first_rival; /* indices of the parties; those up to the end are crowd */
   struct disk disk_broker, disk_thirdparty, disk_cobroker, disk_second;
   struct cable *cables;

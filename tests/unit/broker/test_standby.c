@@ -77,8 +77,13 @@ static void close_remote(struct cv_remote *remote) {
   (void)!call(remote, "close", NULL);
 }
 
-static const struct cv_remote_ops remote_ops = {
-    .open = open_remote, .step = step, .store = store, .beat = beat, .leave = leave, .view = view, .close = close_remote};
+static const struct cv_remote_ops remote_ops = {.open = open_remote,
+                                                .step = step,
+                                                .store = store,
+                                                .beat = beat,
+                                                .leave = leave,
+                                                .view = view,
+                                                .close = close_remote};
 
 static bool borrow(void *party) {
   struct shell *shell = party;
@@ -234,9 +239,11 @@ static void test_an_idle_broker_beats(void **state) {
 }
 
 static void test_whatever_cannot_be_loaded_is_given_back(void **state) {
-  static const struct { const char *fails, *called; } cases[] = {{"store", "step store leave unload"},
-                                                                 {"load", "step store load leave unload"},
-                                                                 {"beat", "step store load beat leave unload"}};
+  static const struct {
+    const char *fails, *called;
+  } cases[] = {{"store", "step store leave unload"},
+               {"load", "step store load leave unload"},
+               {"beat", "step store load beat leave unload"}};
   for (size_t i = 0; i < CV_COUNT(cases); i++) {
     struct shell shell;
     char begin[60];
