@@ -35,6 +35,19 @@ static void note(void *data, const struct cv_note *note) {
 
 /* ---- out ---- */
 
+/* S: the broker whose link another connection takes over has dialled again, or its term is over. */
+static void check_taken_over(const struct end *end) {
+  struct world *world = end->party->world;
+  const struct party *broker = end->other->party;
+  bool has_dialled = world->server == NULL || broker != world->active;
+  for (const struct cable *cable = world->cables; cable != end->cable && !has_dialled; cable = cable->next) {
+    has_dialled = cable->end[0].party == broker && cable->end[1].party == end->party;
+  }
+  if (!has_dialled) {
+    world_fail(world, "S: a broker whose term is over takes the third-party from broker %u", broker->number);
+  }
+}
+
 static void forget(struct world *world, struct event *event) {
   struct wire *wire = event->about;
   struct self *self = event->party->self;
@@ -57,6 +70,9 @@ static void deliver(struct party *party) {
     net_send_frame(wire->end, &CV_RANK_WIRE, out.frame);
     if (out.close != NULL) {
       bool is_late = world->server != NULL && strstr(out.close, "a broker of term") != NULL;
+      if (strstr(out.close, "a newer connection") != NULL) {
+        check_taken_over(wire->end);
+      }
       tally_add(TALLY_LATE_DIALS, is_late);
       if (strstr(out.close, "a newer connection") == NULL && !world->rolled_back && !is_late) {
         world_fail(world, "the third-party closes on the broker: %s", out.close);

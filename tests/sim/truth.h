@@ -50,8 +50,9 @@
  *   S Of brokers that share a database no two serve in one term. One that says that it is active has the term and has
  *     proven what it has loaded by a commit in it; its state is first, then the line of its log, then its health. One
  *     that stands by says its failure in its log, once, and in its health until a step succeeds; it has freed what it
- *     could not load, and rests after that. A session whose broker goes on never stands still. Within a bounded time
- *     after a fault a broker serves (standby.c has the bounds). Real time and real servers: not here.
+ *     could not load, and rests after that. One whose term is over takes no third-party from its successor. A session
+ *     whose broker goes on never stands still. Within a bounded time after a fault a broker serves (standby.c has the
+ *     bounds). Real time and real servers: not here.
  *   D A deadline ends a campaign in time on either clock: within its length of any one uptime however the wall clock
  *     jumps, within its length of wall time if that does not jump; early only after a jump.
  */
