@@ -118,6 +118,7 @@ def reuse(tally):
 def lint(tally):
     from lint import rules, selftest
     tally.check("lint self-test", selftest.faults())
+    tally.check("planting self-test", selftest.planting())
     files = {}
     for path in tracked():
         try:
@@ -127,8 +128,6 @@ def lint(tally):
     for rule in rules.ALL:
         tally.check(f"lint {rule.__name__}", rule(files))
     reuse(tally)
-    for planted in ("tests/sim/mutations", "tests/audit/recall"):
-        tally.check(f"lint places of {planted}", run([ROOT / planted, "--places"]).stdout.splitlines())
 
 
 def in_batches(paths, size=40):

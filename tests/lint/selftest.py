@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lints' own test: small made-up trees, each with one fault that its lint must report."""
+"""The lints' own test: small made-up trees, each with one fault that its lint must report. And that of the planting of
+faults."""
+from support.planting import Tokens, planted
+
 from . import rules
 
 # REUSE-IgnoreStart
@@ -91,3 +94,66 @@ def faults():
         found = [line for line in rule(tree(**{path: text})) if line.startswith(path + ":")]
         if (expected is None) != (not found) or (expected and not any(expected in line for line in found)):
             yield f"{rule.__name__} on {path} with {text[:40]!r}: expected {expected!r}, found {found}"
+
+
+PLANTED_IN = {
+    "a.c": """
+static int say(int a);
+struct row { int a; } rows[] = {{1}, {2}};
+/* draw(1, 2); */
+static int draw(int n) {
+  for (int i = 0; i < n; i++) { say(draw(1, i)); }
+  if (n > most) {
+    return say("n>most"); // draw(1, 2);
+  }
+  return n > 3 ? say((n)) : 0;
+}
+""",
+    "b.c": """
+static int say(int a) { return a; }
+static int draw(int n) {
+  do { n = say(n) + 7; } while (n < 9);
+  return say(say(n));
+}
+int only_b(void) { return 1; }
+"""}
+# (where, edit, what it changes, into what) or (where, edit, part of the message, None)
+PLANTINGS = (
+    ("draw", "n > most => 0", "if (n > most)", "if (0)"),
+    ("draw", "return say(\n\"n>most\" )  ; => return $0", 'return say("n>most");', 'return return say("n>most");'),
+    ("draw", "for (...) {... } => while (0) { $2 $1 }", "for (int i = 0; i < n; i++) { say(draw(1, i)); }",
+     "while (0) { say(draw(1, i)); int i = 0; i < n; i++ }"),
+    ("draw", "if (...) { => if (!($1)) {", "if (n > most)", "if (!(n > most))"),
+    ("draw", "return n > ... ? ...; => return $2;", "return n > 3 ? say((n)) : 0;", "return say((n)) : 0;"),
+    ("draw", "n = say(n) `=> * 2` + `7 => 8`;", "say(n) + 7", "say(n) * 2 + 8"),
+    ("draw", "while (...); =>", "while (n < 9);", ""),
+    ("rows", "{2} => {3}", "{2}", "{3}"),
+    ("row", "int a; => int a, b;", "row { int a; }", "row { int a, b; }"),
+    ("say", "return => return 1 +", "return a", "return 1 + a"),
+    ("draw beside only_b", "return ...; => return 0;", "return say(say(n));", "return 0;"),
+    ("draw", "return say => return", "b.c): 2 statements with ` return say `; expected one", None),
+    ("draw", "i < ... ) => 1)", "b.c): 0 statements with ` i < ... )", None),
+    ("draw", "say(...) + 8 => 1", "b.c): 0 statements with ` say ( ... ) + 8", None),
+    ("draw", "return n ... most => 1", ": 0 statements", None),
+    ("gone", "a => b", "in gone (no definition): 0 statements", None),
+)
+
+
+def words(text):
+    return " ".join(Tokens(text).words)
+
+
+def planting():
+    """The faults of the planting of faults. It finds each statement also if it is moved and formatted otherwise."""
+    for where, edit, old, new in PLANTINGS:
+        good = words("".join(PLANTED_IN.values()))
+        expected = old if new is None else words(good.replace(words(old), words(new)))
+        moved = {f"lib/{path}": words(text).replace(" ", "\n") for path, text in PLANTED_IN.items()}
+        for sources in (PLANTED_IN, moved):
+            try:
+                path, text = planted(sources, where, edit)
+                done = words("".join({**sources, path: text}.values()))
+            except LookupError as problem:
+                done = str(problem)
+            if done != expected if new is not None else expected not in done:
+                yield f"in {where}: {edit}: expected {expected}, found {done}"
