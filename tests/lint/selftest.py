@@ -131,11 +131,11 @@ PLANTINGS = (
     ("row", "int a; => int a, b;", "row { int a; }", "row { int a, b; }"),
     ("say", "return => return 1 +", "return a", "return 1 + a"),
     ("draw beside only_b", "return ...; => return 0;", "return say(say(n));", "return 0;"),
-    ("draw", "return say => return", "b.c): 2 statements with ` return say `; expected one", None),
-    ("draw", "i < ... ) => 1)", "b.c): 0 statements with ` i < ... )", None),
-    ("draw", "say(...) + 8 => 1", "b.c): 0 statements with ` say ( ... ) + 8", None),
+    ("draw", "return say => return", "in draw: 2 statements with ` return say `; expected one; see ", None),
+    ("draw", "i < ... ) => 1)", "in draw: 0 statements with ` i < ... )", None),
+    ("draw", "say(...) + 8 => 1", "in draw: 0 statements with ` say ( ... ) + 8", None),
     ("draw", "return n ... most => 1", ": 0 statements", None),
-    ("gone", "a => b", "in gone (no definition): 0 statements", None),
+    ("gone", "a => b", "in gone: 0 statements with ` a `; expected one; see no file", None),
 )
 
 

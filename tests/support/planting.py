@@ -108,8 +108,8 @@ def planted(sources, where, edit):
     places = [(path, found) for path, first, end in defined for at in range(first, end)
               for found in [tokens_of(sources[path]).match(pattern, at)] if found]
     if len(places) != 1:
-        files = ", ".join(sorted({str(path) for path, *_ in places or defined})) or "no definition"
-        raise LookupError(f"in {where} ({files}): {len(places)} statements with {' '.join(pattern)}; expected one")
+        files = ", ".join(sorted({str(path) for path, *_ in places or defined})) or "no file"
+        raise LookupError(f"in {where}: {len(places)} statements with {' '.join(pattern)}; expected one; see {files}")
     path, found = places[0]
     tokens = tokens_of(sources[path])
     text, marks = tokens.text, [at for mark, at, _ in found if mark == "`"]
