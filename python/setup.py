@@ -8,7 +8,7 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parent.parent
-VERSION = re.search(r"version: '([^']*)'", (ROOT / "meson.build").read_text())[1]
+VERSION = re.search(r"version: '([^']*)'", (ROOT / "meson.build").read_text())[1].replace("-dev", ".dev0")
 
 
 class Build(build_py):

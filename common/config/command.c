@@ -59,7 +59,7 @@ int cv_command_main(const char *program, const char *about, const struct cv_comm
     return cv_config_written(program, 0);
   }
   if (is_any(argv[1], "--version", "-V")) {
-    (void)printf("%s %s\n", program, CV_VERSION);
+    cv_config_print_version(program);
     return cv_config_written(program, 0);
   }
   for (size_t i = 0; i < count; i++) {

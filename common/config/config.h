@@ -75,9 +75,12 @@ CV_MUST_USE enum cv_err cv_config_load(const struct cv_config_table *table, cons
 /* What a program returns after its last line on standard output: `status`, or 1 with one line on standard error if that
  * is 0 and not everything could be written. A reader that has gone (`| head`) is no error of a person's. */
 CV_MUST_USE int cv_config_written(const char *program, int status);
-/* What the program was built from: its version; and the commit, "" unless the build was given one (`revision`). */
+/* The version of the program, and what it was built from, as deploy/revision says it; "" if that is not known, as in a
+ * program that has no revision.c. */
 const char *cv_config_version(void);
-const char *cv_config_revision(void);
+extern const char cv_config_revision[];
+/* Prints "PROGRAM VERSION"; of what is no release, with the commit that it was built from, if it is known. */
+void cv_config_print_version(const char *program);
 /* The exit status of a program that failed to start: 2 if its configuration is wrong, 1 otherwise. */
 int cv_config_exit_status(enum cv_err err);
 /* Frees the texts in the caller's struct. */

@@ -175,7 +175,7 @@ static int read_options(const struct cv_config_table *table, const struct option
         print_help(table, options);
         return 0;
       case VERSION:
-        (void)printf("%s %s\n", table->program, cv_config_version());
+        cv_config_print_version(table->program);
         return 0;
       case CHECK:
         ret->check = true;
@@ -367,8 +367,12 @@ const char *cv_config_version(void) {
   return CV_VERSION;
 }
 
-const char *cv_config_revision(void) {
-  return CV_REVISION;
+__attribute__((weak)) const char cv_config_revision[] = "";
+
+void cv_config_print_version(const char *program) {
+  bool has_commit = cv_config_revision[0] != '\0' && strchr(CV_VERSION, '-') != NULL;
+  (void)printf("%s %s%s%s%s\n", program, CV_VERSION, has_commit ? " (commit " : "",
+               has_commit ? cv_config_revision : "", has_commit ? ")" : "");
 }
 
 int cv_config_exit_status(enum cv_err err) {

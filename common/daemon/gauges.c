@@ -32,7 +32,7 @@ static double seconds(uint64_t ms) {
 
 static void put_build(const struct cv_daemon_gauges *gauges, struct cv_buf *out) {
   const struct cv_metric_label labels[] = {
-      {"program", gauges->program}, {"version", cv_config_version()}, {"revision", cv_config_revision()}};
+      {"program", gauges->program}, {"version", cv_config_version()}, {"revision", cv_config_revision}};
   cv_metric_info(out, "crowdveil_build_info", "1; the labels say which program runs.", labels, CV_COUNT(labels));
 }
 

@@ -3,15 +3,17 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 
 import pytest
 
 from harness.commands import as_requester, crowdveil
-from harness.daemon import PROGRAMS
+from harness.daemon import PROGRAMS, ROOT
 
-VERSION = re.compile(r"[\w -]+ \d+\.\d+\.\d+\n")
+# of a release, and of a tree that is none, with what it was made from
+VERSION = re.compile(r"[\w -]+ (\d+\.\d+\.\d+|\d+\.\d+\.\d+-dev( \(commit [0-9a-f]{12}( and local changes)?\))?)\n")
 
 
 def commands():
@@ -43,6 +45,44 @@ def test_help_and_version_in_both_spellings(words):
     version = run(*words, "-V")
     assert version.returncode == 0 and VERSION.fullmatch(version.stdout), version.stdout
     assert run(*words, "--version").stdout == version.stdout
+
+
+def revision(root, *words):
+    done = run(root / "deploy/revision", *words)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def git(folder, *words):
+    done = run("git", "-C", folder, "-c", "user.name=a", "-c", "user.email=a@example.org", *words)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_a_tree_says_what_it_was_made_from(tmp_path):
+    """A checkout, an archive of it, and neither; a release says nothing."""
+    tree, archive = tmp_path / "tree", tmp_path / "archive"
+    for folder in (tree, archive):
+        folder.mkdir()
+    for name in (".gitattributes", "deploy/revision", "deploy/commit"):
+        (tree / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tree / name)
+    assert revision(tree, "1.2.3-dev") == ""
+    git(tree, "init", "--quiet")
+    git(tree, "add", ".")
+    git(tree, "commit", "--quiet", "--message", "x")
+    commit = git(tree, "rev-parse", "HEAD")[:12]
+    assert revision(tree, "1.2.3-dev") == f"{commit}\n"
+    assert revision(tree, "1.2.3") == "" and revision(tree, "1.2.3", "mine") == "mine\n"
+    git(tree, "archive", "--output", tmp_path / "archive.tar", "HEAD")
+    assert run("tar", "-x", "-C", archive, "-f", tmp_path / "archive.tar").returncode == 0
+    assert revision(archive, "1.2.3-dev") == f"{commit}\n" and revision(archive, "1.2.3") == ""
+    with (tree / ".gitattributes").open("a") as file:
+        file.write("# more\n")
+    assert revision(tree, "1.2.3-dev") == f"{commit} and local changes\n"
+    inner = tree / "inner"
+    shutil.copytree(archive, inner)
+    assert revision(inner, "1.2.3-dev") == f"{commit}\n", "a folder within a checkout is not the checkout"
 
 
 @pytest.mark.parametrize("words", list(commands()), ids=called)
