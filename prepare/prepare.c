@@ -41,7 +41,6 @@ static enum cv_err say_drawn_once(struct cv_campaign_file *file, struct cv_why *
 
 static enum cv_err check_policy(struct cv_campaign_file *file, struct cv_why *why) {
   const struct cv_param *bad = NULL;
-  CV_TRY(cv_policy_refresh(&file->spec.policy));
   enum cv_err err = cv_policy_check(&file->spec.policy, &bad, why);
   if (err != CV_OK && bad != NULL && bad->line > 0) {
     cv_why_prefix(why, "%s:%u:%u", file->path, bad->line, bad->column);

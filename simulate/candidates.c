@@ -102,7 +102,6 @@ static enum cv_err add(const struct cv_campaign_file *campaign, const struct row
     CV_TRY(cv_params_set_text(&spec.policy.params, row->key, row->word));
   }
   spec.mechanism = *mechanism;
-  CV_TRY(cv_policy_refresh(&spec.policy));
   CV_TRY(cv_policy_check(&spec.policy, &bad, why));
   CV_TRY(cv_policy_fits(&spec, why));
   *at = (struct cv_candidate){.policy = spec.policy, .mechanism = spec.mechanism};

@@ -178,12 +178,3 @@ enum cv_err cv_params_check(struct cv_params *params, const struct cv_param_rule
   }
   return CV_OK;
 }
-
-enum cv_err cv_params_refresh(struct cv_params *params, const struct cv_param_rule *rules, size_t n) {
-  for (size_t i = 0; i < n; i++) {
-    if (rules[i].fresh_text != NULL && cv_params_find(params, rules[i].key) == NULL) {
-      CV_TRY(cv_params_set_text(params, rules[i].key, rules[i].fresh_text));
-    }
-  }
-  return CV_OK;
-}

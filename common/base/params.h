@@ -34,10 +34,7 @@ struct cv_param_rule {
   bool low_open, high_open, whole; /* strict ends; only whole numbers */
   const char *fallback_text;       /* default word; NULL with choices: required */
   double fallback;                 /* default number; NAN: required */
-  /* The word that a new campaign file has by default, where a missing key must go on to mean the fallback, because
-   * campaigns of older versions do not have it. NULL: the fallback. */
-  const char *fresh_text;
-  const char *help; /* one line for the reference of campaign files */
+  const char *help;                /* one line for the reference of campaign files */
 };
 
 /*
@@ -50,8 +47,6 @@ CV_MUST_USE enum cv_err cv_params_check(struct cv_params *params, const struct c
 
 /* Describes the values that the rule accepts: "a number of at least 0 and below 1". */
 void cv_param_describe(const struct cv_param_rule *rule, char *to, size_t size);
-/* Adds the missing keys of a new campaign file that have a `fresh_text`. CV_ERR_LIMIT when full. */
-CV_MUST_USE enum cv_err cv_params_refresh(struct cv_params *params, const struct cv_param_rule *rules, size_t n);
 
 /* Appends or replaces; CV_ERR_LIMIT when full or the key or text is too long. */
 CV_MUST_USE enum cv_err cv_params_set_number(struct cv_params *params, const char *key, double number);

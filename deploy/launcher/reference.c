@@ -64,7 +64,7 @@ static json_t *rule_json(const struct cv_config_rule *rule) {
 
 static json_t *param_json(const struct cv_param_rule *rule) {
   char expected[EXPECTED_BYTES], number[32];
-  const char *fallback = rule->fresh_text != NULL ? rule->fresh_text : rule->fallback_text;
+  const char *fallback = rule->fallback_text;
   cv_param_describe(rule, expected, sizeof(expected));
   if (rule->choices == NULL && !isnan(rule->fallback)) {
     (void)snprintf(number, sizeof(number), "%.12g", rule->fallback);

@@ -286,8 +286,7 @@ static void save(const struct cv_policy *policy, struct cv_buf *out) {
   }
 }
 
-/* The noise was always one Laplace of scale 1 when the first version was stored. */
-static bool read_arm(struct cv_reader *in, uint8_t version, struct arm *arm) {
+static bool read_arm(struct cv_reader *in, struct arm *arm) {
   uint64_t *const counts[] = {&arm->phases, &arm->pulls, &arm->owed, &arm->last, &arm->led, &arm->chosen};
   bool is_plausible = true;
   for (size_t i = 0; i < CV_COUNT(counts); i++) {
@@ -295,8 +294,7 @@ static bool read_arm(struct cv_reader *in, uint8_t version, struct arm *arm) {
     is_plausible = is_plausible && *counts[i] < COUNT_END;
   }
   arm->mean = cv_read_f64(in);
-  arm->tail = arm->phases > 0 ? (struct cv_tail){.squares = 1, .largest = 1, .count = 1} : (struct cv_tail){0};
-  is_plausible = is_plausible && (version == 1 || cv_tail_load(in, &arm->tail));
+  is_plausible = is_plausible && cv_tail_load(in, &arm->tail);
   return is_plausible && isfinite(arm->mean) && arm->chosen <= arm->led && arm->owed <= arm->pulls &&
          arm->owed <= CV_PLAN_TOKENS_MAX && arm->last <= arm->pulls && arm->phases <= arm->pulls &&
          (arm->phases > 0) == (arm->last > 0) && (arm->phases > 0) == (arm->pulls > 0);
@@ -304,8 +302,7 @@ static bool read_arm(struct cv_reader *in, uint8_t version, struct arm *arm) {
 
 static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
   struct adap_tt *self = of(policy);
-  uint8_t version = cv_read_u8(in);
-  if (version < 1 || version > STATE_VERSION) {
+  if (cv_read_u8(in) != STATE_VERSION) {
     return CV_ERR_VERSION;
   }
   if (cv_read_u32(in) != self->arms) {
@@ -314,7 +311,7 @@ static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
   uint8_t is_done = cv_read_u8(in);
   self->is_done = is_done != 0;
   for (uint32_t i = 0; i < self->arms; i++) {
-    if (!read_arm(in, version, &self->arm[i]) || (self->is_done && self->arm[i].phases == 0)) {
+    if (!read_arm(in, &self->arm[i]) || (self->is_done && self->arm[i].phases == 0)) {
       return CV_ERR_DAMAGED;
     }
   }

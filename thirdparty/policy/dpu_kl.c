@@ -107,7 +107,7 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
 
 /* Of one noise with the variance of the noise that a segment of the arm has had, on average. */
 static double epsilon_of(const struct dpu_kl *self, const struct cv_recruit *arm) {
-  if (isinf(self->epsilon) || arm->releases == 0 || arm->tail.count == 0) {
+  if (isinf(self->epsilon) || arm->tail.count == 0) {
     return self->epsilon;
   }
   return cv_recruits_delta(&self->recruits, false) / sqrt(arm->tail.squares / (double)arm->releases);

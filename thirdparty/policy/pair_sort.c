@@ -44,7 +44,7 @@
 enum { STATE_VERSION = 2 };
 /* Limits of a stored state: more than any campaign has. */
 #define TOKENS_END (UINT64_C(1) << 52)
-static const uint32_t NOBODY = UINT32_MAX, UNHEARD = UINT32_MAX;
+static const uint32_t NOBODY = UINT32_MAX;
 static const double FIRST_GROWTH = 1.5, LEAST_GROWTH = 1.2, MOST_GROWTH = 2;
 
 static const struct cv_param_rule rules[] = {
@@ -82,7 +82,7 @@ struct arm {
   uint32_t rank_class; /* 0: not known while a part above is open */
   uint64_t tokens;     /* of all its duels, as released last */
   int64_t sum;         /* likewise, in grid units */
-  uint32_t heard;      /* noises in `sum`; UNHEARD: not known, as a state of the first version does not say */
+  uint32_t heard;      /* noises in `sum` */
   uint64_t met;        /* tokens of the present duel */
   int64_t won;         /* its noisy sum */
   uint32_t noises;     /* in it */
@@ -253,7 +253,7 @@ static void take_noise(struct arm *arm, const struct cv_noise *noise) {
   struct cv_tail tail = cv_tail_of(noise);
   uint32_t count = tail.count < UINT32_MAX ? (uint32_t)tail.count : UINT32_MAX - 1;
   /* Whoever says that noise is gone has other noise. */
-  uint32_t fresh = count >= arm->heard ? count - arm->heard : arm->heard == UNHEARD ? count > 0 : count;
+  uint32_t fresh = count >= arm->heard ? count - arm->heard : count;
   arm->noises = fresh < UINT32_MAX - arm->noises ? arm->noises + fresh : UINT32_MAX;
   arm->heard = count;
   arm->scale = fmax(arm->scale, tail.largest);
@@ -514,8 +514,7 @@ static bool are_parts(struct pair_sort *self) {
 
 static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
   struct pair_sort *self = of(policy);
-  uint8_t version = cv_read_u8(in);
-  if (version < 1 || version > STATE_VERSION) {
+  if (cv_read_u8(in) != STATE_VERSION) {
     return CV_ERR_VERSION;
   }
   if (cv_read_u32(in) != self->arms) {
@@ -532,8 +531,8 @@ static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
     arm->rank_class = cv_read_u32(in);
     arm->tokens = cv_read_u64(in);
     arm->sum = (int64_t)cv_read_u64(in);
-    arm->heard = version > 1 ? cv_read_u32(in) : UNHEARD;
-    arm->scale = version > 1 ? cv_read_f64(in) : 1;
+    arm->heard = cv_read_u32(in);
+    arm->scale = cv_read_f64(in);
     arm->met = cv_read_u64(in);
     arm->won = (int64_t)cv_read_u64(in);
     arm->noises = cv_read_u32(in);

@@ -26,11 +26,6 @@ enum cv_err cv_policy_step_reserve(struct cv_policy_step *step, size_t decisions
   return CV_ARRAY_ROOM(step->want, wants, step->wants_cap);
 }
 
-enum cv_err cv_policy_refresh(struct cv_choice *choice) {
-  const struct cv_policy_class *class = cv_policy_find(choice->name);
-  return class == NULL ? CV_OK : cv_params_refresh(&choice->params, class->rules, class->rule_count);
-}
-
 enum cv_err cv_policy_check(struct cv_choice *choice, const struct cv_param **ret_bad, struct cv_why *why) {
   const struct cv_policy_class *class = cv_policy_find(choice->name);
   if (class == NULL) {

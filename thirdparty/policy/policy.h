@@ -99,9 +99,6 @@ const struct cv_policy_class *cv_policy_at(size_t index);
 /* Writes the message about a name that is not a policy's; returns CV_ERR_NOT_FOUND. */
 enum cv_err cv_policy_unknown(const char *name, struct cv_why *why);
 
-/* Adds the defaults of a new campaign that differ from what a missing parameter means (cv_params_refresh()); before
- * cv_policy_check(). Does nothing for an unknown policy. */
-CV_MUST_USE enum cv_err cv_policy_refresh(struct cv_choice *choice);
 /* Checks a choice against the policy's rules and fills in defaults; *ret_bad as in cv_params_check(). */
 CV_MUST_USE enum cv_err cv_policy_check(struct cv_choice *choice, const struct cv_param **ret_bad, struct cv_why *why);
 

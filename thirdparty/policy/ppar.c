@@ -287,11 +287,10 @@ static void save(const struct cv_policy *policy, struct cv_buf *out) {
 static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
   struct ppar *self = of(policy);
   struct cv_ranking *ranking = &self->ranking;
-  uint8_t version = cv_read_u8(in);
-  if (version < 1 || version > STATE_VERSION) {
+  if (cv_read_u8(in) != STATE_VERSION) {
     return CV_ERR_VERSION;
   }
-  ranking->asked = version > 1 ? cv_read_u64(in) : 0;
+  ranking->asked = cv_read_u64(in);
   ranking->rank_class = cv_read_u32(in);
   if (cv_read_u32(in) != ranking->arms || ranking->rank_class < 1 || ranking->rank_class > ranking->arms) {
     return CV_ERR_DAMAGED;
@@ -304,12 +303,9 @@ static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
     arm->radius = cv_read_f64(in);
     arm->noise = arm->tokens > 0 ? (double)NAN : 0;
     arm->noisy_mean = arm->mean;
-    ranking->asked += version > 1 ? 0 : arm->tokens;
     arm->rank_class = cv_read_u32(in);
     arm->below = cv_read_u8(in) != 0;
-    if (version > 1) {
-      cv_ranking_load_parked(arm, in);
-    }
+    cv_ranking_load_parked(arm, in);
     if (!cv_ranking_is_plausible(ranking, arm) || (self->releases[i] > 0) != (arm->tokens > 0) ||
         self->releases[i] >= RELEASES_END) {
       return CV_ERR_DAMAGED;

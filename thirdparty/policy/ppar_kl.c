@@ -562,11 +562,10 @@ static void save(const struct cv_policy *policy, struct cv_buf *out) {
 static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
   struct ppar_kl *self = of(policy);
   struct cv_ranking *ranking = &self->ranking;
-  uint8_t version = cv_read_u8(in);
-  if (version < 1 || version > STATE_VERSION) {
+  if (cv_read_u8(in) != STATE_VERSION) {
     return CV_ERR_VERSION;
   }
-  ranking->asked = version > 1 ? cv_read_u64(in) : 0;
+  ranking->asked = cv_read_u64(in);
   ranking->rank_class = cv_read_u32(in);
   if (cv_read_u32(in) != ranking->arms || ranking->rank_class < 1 || ranking->rank_class > ranking->arms) {
     return CV_ERR_DAMAGED;
@@ -581,15 +580,12 @@ static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
     evidence->high = cv_read_f64(in);
     arm->rank_class = cv_read_u32(in);
     arm->below = cv_read_u8(in) != 0;
-    if (version > 1) {
-      cv_ranking_load_parked(arm, in);
-    }
+    cv_ranking_load_parked(arm, in);
     bool is_interval = evidence->low >= 0 && evidence->low <= evidence->high && evidence->high <= 1;
     if (!is_interval || (evidence->releases > 0) != (arm->tokens > 0) || evidence->releases > arm->tokens ||
         arm->tokens >= TOKENS_END || !cv_ranking_is_plausible(ranking, arm)) {
       return CV_ERR_DAMAGED;
     }
-    ranking->asked += version > 1 ? 0 : arm->tokens;
     if (arm->tokens > 0) {
       show(self, i);
     }

@@ -102,20 +102,18 @@ struct cv_ranking {
   double *low;
 };
 
-/* The parameter of both ranking policies: whether arms on a boundary are parked. A campaign without it is of an older
- * version and goes on as it began; new campaign files park. */
+/* The parameter of both ranking policies: whether arms on a boundary are parked. */
 extern const char *const cv_ranking_boundary_words[];
-#define CV_BOUNDARY_RULE                                                                                    \
-  {                                                                                                         \
-    .key = "boundary", .choices = cv_ranking_boundary_words, .fallback_text = "feed", .fresh_text = "park", \
-    .help = "an item that the token limit cannot decide: park ends its pulls, feed does not"                \
+#define CV_BOUNDARY_RULE                                                                     \
+  {                                                                                          \
+    .key = "boundary", .choices = cv_ranking_boundary_words, .fallback_text = "park",        \
+    .help = "an item that the token limit cannot decide: park ends its pulls, feed does not" \
   }
-/* The parameter of both ranking policies: how the noise of a release enters an interval. Likewise new in campaign
- * files: a campaign without it has the intervals that it had. */
+/* The parameter of both ranking policies: how the noise of a release enters an interval. */
 extern const char *const cv_ranking_tails_words[];
 #define CV_TAILS_RULE                                                                                        \
   {                                                                                                          \
-    .key = "tails", .choices = cv_ranking_tails_words, .fallback_text = "chernoff", .fresh_text = "exact",   \
+    .key = "tails", .choices = cv_ranking_tails_words, .fallback_text = "exact",                             \
     .help = "the noise in an interval: exact, by its tail as far as that is known; chernoff, by its moments" \
   }
 /* Whether intervals are by the exact tail: if the campaign wants it, and its mechanism states the noises themselves. */

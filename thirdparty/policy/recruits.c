@@ -10,7 +10,6 @@
 #include "common/base/rng.h"
 #include "thirdparty/policy/step.h"
 
-/* The second version has releases and noise. */
 enum { STATE_VERSION = 2 };
 /* Limit of pulls per arm in a stored state: more than any budget pays for. */
 #define PULLS_END (UINT64_C(1) << 48)
@@ -338,7 +337,7 @@ void cv_recruits_apply(struct cv_policy *policy, const struct cv_release *releas
   self->left_micro = beyond ? 0 : self->left_micro - paid;
   self->pulls += more;
   self->strangers -= before == 0;
-  arm->releases += before == 0 || arm->releases > 0;
+  arm->releases++;
   arm->tail = cv_tail_of(&release->noise);
   estimate(self, arm, release->arm, &release->noise);
 }
@@ -373,14 +372,14 @@ void cv_recruits_save(const struct cv_policy *policy, struct cv_buf *out) {
 
 static bool is_plausible(const struct cv_recruit *arm) {
   return arm->pulls < PULLS_END && isfinite(arm->mean) && isfinite(arm->radius) && arm->radius >= 0 &&
-         (arm->pulls > 0 ||
-          (arm->sum == 0 && arm->mean == 0 && arm->radius == 0 && arm->releases == 0 && arm->tail.count == 0));
+         (arm->pulls > 0
+              ? arm->releases > 0
+              : arm->sum == 0 && arm->mean == 0 && arm->radius == 0 && arm->releases == 0 && arm->tail.count == 0);
 }
 
 enum cv_err cv_recruits_load(struct cv_policy *policy, struct cv_reader *in) {
   struct cv_recruits *self = of(policy);
-  uint8_t version = cv_read_u8(in);
-  if (version < (self->brokers == 1 ? 1 : STATE_VERSION) || version > STATE_VERSION) {
+  if (cv_read_u8(in) != STATE_VERSION) {
     return CV_ERR_VERSION;
   }
   if (cv_read_u32(in) != self->arms) {
@@ -396,10 +395,8 @@ enum cv_err cv_recruits_load(struct cv_policy *policy, struct cv_reader *in) {
     arm->mean = cv_read_f64(in);
     arm->radius = cv_read_f64(in);
     arm->noise = arm->pulls > 0 ? (double)NAN : 0;
-    arm->releases = version > 1 ? cv_read_u64(in) : 0;
-    arm->tail = (struct cv_tail){0};
-    bool is_tail = version == 1 || cv_tail_load(in, &arm->tail);
-    if (in->failed || !is_tail || !is_plausible(arm)) {
+    arm->releases = cv_read_u64(in);
+    if (!cv_tail_load(in, &arm->tail) || in->failed || !is_plausible(arm)) {
       return CV_ERR_DAMAGED;
     }
     self->pulls += arm->pulls;

@@ -17,15 +17,15 @@
 
 struct cv_recruit {
   uint64_t cost_micro;
-  double cost;         /* the same in units of money */
-  double slope;        /* of the mean token as a function of the mean score, absolute; > 0 */
-  uint64_t pulls;      /* tokens paid for */
-  int64_t sum;         /* noisy sum of the tokens, in grid units */
-  double mean;         /* mean score; 0 without pulls */
-  double radius;       /* of the mean, at 95 % */
-  double noise;        /* the part of the radius that noise makes; NAN: not known, as after `load` */
-  uint64_t releases;   /* 0 with pulls: not known, of a state of an earlier version */
-  struct cv_tail tail; /* the noise of the last release; of no use if the releases are not known */
+  double cost;    /* the same in units of money */
+  double slope;   /* of the mean token as a function of the mean score, absolute; > 0 */
+  uint64_t pulls; /* tokens paid for */
+  int64_t sum;    /* noisy sum of the tokens, in grid units */
+  double mean;    /* mean score; 0 without pulls */
+  double radius;  /* of the mean, at 95 % */
+  double noise;   /* the part of the radius that noise makes; NAN: not known, as after `load` */
+  uint64_t releases;
+  struct cv_tail tail; /* the noise of the last release */
 };
 
 /* The first member of every recruitment policy. cv_recruits_init() makes all allocations. */

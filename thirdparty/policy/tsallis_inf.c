@@ -239,15 +239,7 @@ static void save(const struct cv_policy *policy, struct cv_buf *out) {
   }
 }
 
-/* A broker's noise was always one Laplace of scale 1 a batch when the first version was stored. */
-static bool load_noises(struct cv_reader *in, uint8_t version, const struct tsallis_inf *self, uint32_t i,
-                        struct noises *ret) {
-  uint64_t tokens = self->arms.arm[i].tokens;
-  if (version == 1) {
-    uint64_t batches = self->scale > 0 ? (tokens + self->batch - 1) / self->batch : 0;
-    *ret = (struct noises){.count = batches, .scale = batches > 0};
-    return true;
-  }
+static bool load_noises(struct cv_reader *in, uint64_t tokens, struct noises *ret) {
   ret->count = cv_read_u64(in);
   ret->scale = cv_read_f64(in);
   return isfinite(ret->scale) && ret->scale >= 0 && (ret->count > 0) == (ret->scale > 0) &&
@@ -256,15 +248,14 @@ static bool load_noises(struct cv_reader *in, uint8_t version, const struct tsal
 
 static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
   struct tsallis_inf *self = of(policy);
-  uint8_t version = cv_read_u8(in);
-  if (version < (self->brokers == 1 ? 1 : STATE_VERSION) || version > STATE_VERSION) {
+  if (cv_read_u8(in) != STATE_VERSION) {
     return CV_ERR_VERSION;
   }
   CV_TRY(cv_arms_load(&self->arms, in));
   self->choices = cv_read_u64(in);
   CV_TRY(cv_tsallis_load(&self->core, in));
   for (uint32_t i = 0; i < self->arms.arms; i++) {
-    CV_TRY(load_noises(in, version, self, i, &self->noises[i]) ? CV_OK : CV_ERR_DAMAGED);
+    CV_TRY(load_noises(in, self->arms.arm[i].tokens, &self->noises[i]) ? CV_OK : CV_ERR_DAMAGED);
   }
   /* Each choice has a pull at least. */
   if (self->choices > self->arms.pulls || !cv_reader_done(in)) {

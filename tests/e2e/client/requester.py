@@ -9,8 +9,10 @@ from crowdveil.schema import schema
 # mechanism and privatizer: a name, or (name, {parameter: value})
 # two: with two brokers, in shares of 15 bits unless `score_bits` says otherwise
 def spec(arms, name="test", policy="ppar", policy_params=None, trusted=False, two=False, **more):
+    """By default a ranking asks up to the limit."""
     brokers = {"brokers": 2, "score_bits": 15} if two else {}
-    return crowdveil.Spec(name, arms, (policy, policy_params or {}), thirdparty_trusted=trusted,
+    params = {"boundary": "feed"} if policy in ("ppar", "ppar-kl") else {}
+    return crowdveil.Spec(name, arms, (policy, params | (policy_params or {})), thirdparty_trusted=trusted,
                           **{**brokers, **more}).message()
 
 

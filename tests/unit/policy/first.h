@@ -16,7 +16,7 @@ struct first_of {
   const char *policy, *mechanism;
   uint32_t arms;
   double epsilon, delta; /* delta 0: the policy has none, or its default */
-  bool is_new;           /* with what a campaign file has by default, as with tails: exact */
+  bool is_exact;         /* with the exact tail, as by default; else by its moments */
 };
 
 static inline void first_spec(const struct first_of *of, struct cv_spec *ret) {
@@ -41,7 +41,9 @@ static inline void first_spec(const struct first_of *of, struct cv_spec *ret) {
     spec.cost_micro = cost;
     spec.budget_micro = UINT64_C(1000000) * CV_MICRO;
   }
-  CV_REQUIRE(!of->is_new || cv_policy_refresh(&spec.policy) == CV_OK);
+  if (strncmp(of->policy, "ppar", 4) == 0 && !of->is_exact) {
+    CV_REQUIRE(cv_params_set_text(&spec.policy.params, "tails", "chernoff") == CV_OK);
+  }
   CV_REQUIRE(cv_policy_check(&spec.policy, &bad, NULL) == CV_OK);
   spec.pairs = strcmp(of->policy, "pair-sort") == 0;
   CV_REQUIRE(cv_policy_fits(&spec, NULL) == CV_OK);

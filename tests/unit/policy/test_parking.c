@@ -202,7 +202,6 @@ static void crowd_init(struct crowd *c, const char *policy, const double *mean, 
   const struct cv_param *bad;
   assert_int_equal(cv_params_set_number(&c->spec.policy.params, "alpha", alpha), CV_OK);
   assert_int_equal(cv_params_set_number(&c->spec.policy.params, "tokens_per_round", 500), CV_OK);
-  assert_int_equal(cv_policy_refresh(&c->spec.policy), CV_OK);
   assert_int_equal(cv_policy_check(&c->spec.policy, &bad, NULL), CV_OK);
   assert_int_equal(cv_policy_fits(&c->spec, NULL), CV_OK);
   assert_int_equal(cv_policy_new(&c->spec, seed, &c->policy), CV_OK);
