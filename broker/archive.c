@@ -232,13 +232,8 @@ void cv_ended_put(const struct cv_ended *ended, struct cv_buf *out) {
   cv_buf_put_u32(out, (uint32_t)progress->end);
   cv_buf_put_bytes(out, ended->thirdparty, strlen(ended->thirdparty));
   cv_buf_put(out, ended->spec_digest.bytes, sizeof(ended->spec_digest.bytes));
-  /* Behind what every version has written, and only if there is something to say. */
-  if (progress->parked > 0 || ended->over_due) {
-    cv_buf_put_u32(out, progress->parked);
-  }
-  if (ended->over_due) {
-    cv_buf_put_u8(out, 1);
-  }
+  cv_buf_put_u32(out, progress->parked);
+  cv_buf_put_u8(out, ended->over_due);
 }
 
 static bool read_name(struct cv_reader *row, char name[CV_NAME_BYTES]) {
@@ -269,12 +264,12 @@ static bool read_ended(struct cv_reader *row, struct cv_ended *ended, char reque
   uint32_t end = cv_read_u32(row);
   bool named = read_name(row, ended->thirdparty);
   const uint8_t *digest = cv_read(row, sizeof(ended->spec_digest.bytes));
-  progress->parked = cv_reader_has_more(row) ? cv_read_u32(row) : 0;
-  ended->over_due = cv_reader_has_more(row) && cv_read_u8(row) == 1;
+  progress->parked = cv_read_u32(row);
+  uint8_t over_due = cv_read_u8(row);
   if (key == NULL || !named || digest == NULL || !cv_reader_done(row) || requester[0] == '\0' || end == CV_END_NONE ||
       end >= CV_END_COUNT || progress->arms == 0 || progress->arms > CV_ARMS_MAX || !cv_progress_counts_fit(progress) ||
       progress->classes > progress->arms || progress->tokens > progress->tokens_limit ||
-      marks > (MARK_PURGED | MARK_CLEAN) || marks == MARK_CLEAN) {
+      marks > (MARK_PURGED | MARK_CLEAN) || marks == MARK_CLEAN || over_due > 1) {
     return false;
   }
   memcpy(ended->client_key, key, CV_CLIENT_KEY_BYTES);
@@ -282,6 +277,7 @@ static bool read_ended(struct cv_reader *row, struct cv_ended *ended, char reque
   progress->end = (enum cv_end)end;
   ended->purged = (marks & MARK_PURGED) != 0;
   ended->is_clean = (marks & MARK_CLEAN) != 0;
+  ended->over_due = over_due == 1;
   return true;
 }
 

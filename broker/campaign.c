@@ -51,7 +51,7 @@ static void append_open(struct cv_broker *broker, struct cv_broker_campaign *cam
 }
 
 enum cv_err cv_broker_campaign_new(struct cv_broker *broker, uint32_t id, const struct cv_spec *spec,
-                                   const struct cv_gold *gold, bool as_before, struct cv_broker_campaign **ret) {
+                                   const struct cv_gold *gold, struct cv_broker_campaign **ret) {
   struct cv_broker_campaign *campaign = calloc(1, sizeof(*campaign));
   if (campaign == NULL) {
     return CV_ERR_NOMEM;
@@ -61,7 +61,6 @@ enum cv_err cv_broker_campaign_new(struct cv_broker *broker, uint32_t id, const 
     err = cv_privacy_init(&campaign->spec, &broker->config.limits, &campaign->privacy, NULL);
   }
   if (err == CV_OK) {
-    campaign->charges_less = as_before && cv_privacy_as_before(&campaign->privacy, &campaign->spec);
     err = make_arms(campaign);
   }
   if (err == CV_OK) {
@@ -80,7 +79,6 @@ enum cv_err cv_broker_campaign_new(struct cv_broker *broker, uint32_t id, const 
   }
   campaign->id = id;
   cv_chunks_init(&campaign->places, PLACE_CHUNKS_MAX);
-  cv_chunks_init(&campaign->places_before, PLACE_CHUNKS_MAX);
   cv_chunks_init(&campaign->payers, broker->config.limits.chunks);
   if (CV_TABLE_ADD(broker->campaigns, id, campaign) != CV_OK) {
     cv_broker_campaign_free(campaign);
@@ -119,7 +117,6 @@ void cv_broker_campaign_free_secrets(struct cv_broker_campaign *campaign) {
   campaign->news = NULL;
   campaign->news_count = 0;
   cv_chunks_fini(&campaign->places);
-  cv_chunks_fini(&campaign->places_before);
   cv_chunks_fini(&campaign->payers);
   cv_broker_gold_free_secrets(&campaign->gold);
   cv_two_free_secrets(campaign->two);

@@ -34,16 +34,13 @@ struct cv_broker_two;
 
 /* An accepted place, as recorded in the journal. */
 struct cv_entry {
-  uint64_t index; /* the place's round; in rows of version 0.2 the play of the arm, without CV_ENTRY_ROUND */
+  uint64_t index; /* the place's round */
   uint64_t worker;
   /* `arm` of an answer to a gold item: the number of arms, plus one if it is wrong; of a slot that was used up for
    * nothing, with two brokers: the number of arms. The index is 0 then. */
   uint32_t arm, slot;
   uint32_t shown; /* number of arms that the token covers, the assigned one included */
 };
-
-/* Marks the index of a journal row as a round. */
-#define CV_ENTRY_ROUND (UINT64_C(1) << 63)
 
 struct cv_arm {
   struct cv_mechanism *mechanism;
@@ -97,7 +94,6 @@ struct cv_broker_campaign {
   struct cv_privacy privacy;
   struct cv_broker_gold gold;
   struct cv_broker_two *two; /* with two brokers, else NULL; owned (two.h) */
-  bool charges_less;         /* accepted by an earlier version that charged too little: stopped at start */
   enum cv_broker_phase phase;
   enum cv_end end;
   char thirdparty[CV_NAME_BYTES]; /* the third-party that opened it and keeps it; "": none yet */
@@ -118,10 +114,9 @@ struct cv_broker_campaign {
   uint32_t cursor;    /* next arm to assign places of */
   uint32_t open_arms; /* arms with an open epoch */
   uint64_t free_places;
-  struct cv_chunks places;        /* see cv_place_bit */
-  struct cv_chunks places_before; /* while restoring: as version 0.2 stored them; deleted with the next batch */
-  struct cv_chunks payers;        /* see cv_broker_campaign_payer_bit: slots whose token was accepted */
-  struct cv_offers offered;       /* same bits: slots assigned and not yet answered; not stored */
+  struct cv_chunks places;  /* see cv_place_bit */
+  struct cv_chunks payers;  /* see cv_broker_campaign_payer_bit: slots whose token was accepted */
+  struct cv_offers offered; /* same bits: slots assigned and not yet answered; not stored */
 
   struct cv_ledger ledger; /* of its arms */
   struct cv_payroll payroll;
@@ -162,13 +157,10 @@ struct cv_broker_campaign {
 
 /* The campaign in memory; NULL if none has this number. */
 struct cv_broker_campaign *cv_broker_campaign_find(struct cv_broker *broker, uint64_t id);
-/*
- * Creates an open campaign, the newest; the broker owns it. Copies `spec` and `gold`. `as_before`: it was accepted by
- * version 0.1.0 and is charged by the rules of that version. CV_ERR_NOMEM, and the errors of cv_privacy_init().
- */
+/* Creates an open campaign, the newest; the broker owns it. Copies `spec` and `gold`. CV_ERR_NOMEM, and the errors of
+ * cv_privacy_init(). */
 CV_MUST_USE enum cv_err cv_broker_campaign_new(struct cv_broker *broker, uint32_t id, const struct cv_spec *spec,
-                                               const struct cv_gold *gold, bool as_before,
-                                               struct cv_broker_campaign **ret);
+                                               const struct cv_gold *gold, struct cv_broker_campaign **ret);
 void cv_broker_campaign_free(struct cv_broker_campaign *campaign);
 /* Frees its secrets: everything that only a running campaign needs. */
 void cv_broker_campaign_free_secrets(struct cv_broker_campaign *campaign);

@@ -156,19 +156,14 @@ static bool examine_database(const struct cv_broker_settings *settings, const ch
     return true;
   }
   if (err != CV_OK) {
-    cv_finding(CV_FINDING_WRONG,
-               "check seal_key first; if it is right, restore a copy and run crowdveil recover; without a copy: "
-               "crowdveil recover --lost",
-               "%s", why.text);
+    static const char advice[] =
+        "check seal_key first; if it is right, restore a copy and run crowdveil recover; "
+        "without a copy: crowdveil recover --lost";
+    cv_finding(CV_FINDING_WRONG, cv_finding_advice(err, advice), "%s", why.text);
     return false;
   }
   cv_broker_store_marks(store, &marks);
-  if (marks.database.has_codes) {
-    cv_finding(CV_FINDING_OK, "", "database %s: complete, every row as it was stored", database);
-  } else {
-    cv_finding(CV_FINDING_NOTE, "start the broker, then make a new copy of its state",
-               "database %s: of an earlier version, whose rows have no codes", database);
-  }
+  cv_finding(CV_FINDING_OK, "", "database %s: complete, every row as it was stored", database);
   bool good = examine_marks(&marks, settings);
   good = examine_rows(store, settings) && good;
   cv_broker_store_close(store);
@@ -187,8 +182,9 @@ static bool examine_new(const struct cv_broker_settings *settings, const char *d
   struct cv_anchor_mark mark;
   struct cv_why why;
   bool exists = false;
-  if (cv_anchor_peek(settings->anchor, &exists, &mark, &why) != CV_OK) {
-    cv_finding(CV_FINDING_WRONG, "restore the anchor as it was", "%s", why.text);
+  enum cv_err err = cv_anchor_peek(settings->anchor, &exists, &mark, &why);
+  if (err != CV_OK) {
+    cv_finding(CV_FINDING_WRONG, cv_finding_advice(err, "restore the anchor as it was"), "%s", why.text);
     return false;
   }
   if (exists) {
@@ -241,11 +237,12 @@ static bool examine_shared(const struct cv_broker_settings *settings, const stru
   struct cv_why why;
   const struct cv_shared_name name = cv_shared_name(settings);
   bool exists = false;
-  if (cv_anchor_peek(settings->anchor, &exists, &mark, &why) != CV_OK) {
-    cv_finding(CV_FINDING_WRONG, "restore the anchor as it was", "%s", why.text);
+  enum cv_err err = cv_anchor_peek(settings->anchor, &exists, &mark, &why);
+  if (err != CV_OK) {
+    cv_finding(CV_FINDING_WRONG, cv_finding_advice(err, "restore the anchor as it was"), "%s", why.text);
     return false;
   }
-  enum cv_err err = cv_shared_open(settings, ring, CV_REMOTE_LOOK, &shared, &why);
+  err = cv_shared_open(settings, ring, CV_REMOTE_LOOK, &shared, &why);
   if (err == CV_ERR_STATE) {
     cv_fact("live\t%s", settings->daemon.admin == NULL ? "" : settings->daemon.admin);
     cv_finding(CV_FINDING_NOTE, "stop all brokers of this store to examine it", "database %s: a broker is active",
@@ -258,10 +255,10 @@ static bool examine_shared(const struct cv_broker_settings *settings, const stru
     return true;
   }
   if (err != CV_OK) {
-    cv_finding(CV_FINDING_WRONG,
-               "check store and seal_key first; if they are right, restore a backup and run crowdveil "
-               "recover",
-               "%s", why.text);
+    static const char advice[] =
+        "check store and seal_key first; if they are right, restore a backup and run crowdveil "
+        "recover";
+    cv_finding(CV_FINDING_WRONG, cv_finding_advice(err, advice), "%s", why.text);
     return false;
   }
   cv_finding(CV_FINDING_OK, "", "database %s: term %" PRIu64 " was the last, of %s", name.text, shared.view.term,
@@ -283,8 +280,10 @@ static int examine_server(const struct cv_broker_settings *settings) {
   if (settings->noise_seeded) {
     cv_finding(CV_FINDING_WRONG, "remove unsafe_noise_seeded", "noise is seeded: this broker protects no worker");
   }
-  if (cv_ring_read(settings->seal_key, &ring, &why) != CV_OK) {
-    cv_finding(CV_FINDING_WRONG, "copy it from another broker of this store, with mode 0600", "key %s", why.text);
+  enum cv_err err = cv_ring_read(settings->seal_key, &ring, &why);
+  if (err != CV_OK) {
+    static const char advice[] = "copy it from another broker of this store, with mode 0600";
+    cv_finding(CV_FINDING_WRONG, cv_finding_advice(err, advice), "key %s", why.text);
     return 1;
   }
   examine_ring(settings, &ring);
@@ -314,9 +313,10 @@ int cv_broker_examine(const struct cv_broker_settings *settings) {
     cv_finding(CV_FINDING_NOTE, "", "key %s: does not exist yet; the first start creates it", settings->seal_key);
     return examine_new(settings, database) ? 0 : 1;
   }
-  if (cv_ring_read(settings->seal_key, &ring, &why) != CV_OK) {
-    cv_finding(CV_FINDING_WRONG, "restore it with mode 0600; if it is lost: crowdveil recover --lost", "key %s",
-               why.text);
+  enum cv_err err = cv_ring_read(settings->seal_key, &ring, &why);
+  if (err != CV_OK) {
+    static const char advice[] = "restore it with mode 0600; if it is lost: crowdveil recover --lost";
+    cv_finding(CV_FINDING_WRONG, cv_finding_advice(err, advice), "key %s", why.text);
     return 1;
   }
   examine_ring(settings, &ring);

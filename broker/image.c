@@ -26,7 +26,6 @@ static void put_campaign(const struct cv_broker_campaign *campaign, struct cv_bu
   cv_buf_put_u64(out, campaign->submitted_wall_ms);
   cv_buf_put_u64(out, campaign->deadline_wall_ms);
   cv_spec_encode(&campaign->spec, out);
-  cv_buf_put_u8(out, CV_CHARGES_TODAY);
   if (campaign->gold.terms.items > 0) {
     cv_gold_encode(&campaign->gold.terms, out);
   }
@@ -68,14 +67,13 @@ static void put_release(const struct cv_broker_release *row, struct cv_buf *out)
   cv_buf_put_u32(out, row->nth);
   cv_buf_put_u64(out, row->tokens);
   cv_buf_put_u64(out, (uint64_t)row->noisy_sum);
-  if (row->wanted > 0) { /* an older program refuses such a row, instead of asking for more of the arm */
+  if (row->wanted > 0) { /* the arm's last one */
     cv_buf_put_u64(out, row->wanted);
     cv_buf_put_u64(out, row->given);
   }
 }
 
 static void put_standings(const struct cv_broker_campaign *campaign, struct cv_buf *out) {
-  bool has_parked = false;
   cv_buf_put_u32(out, campaign->spec.arms);
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
     const struct cv_standing *standing = &campaign->standing[i];
@@ -83,12 +81,8 @@ static void put_standings(const struct cv_broker_campaign *campaign, struct cv_b
     cv_buf_put_u64(out, standing->tokens);
     cv_buf_put_f64(out, standing->mean);
     cv_buf_put_f64(out, standing->radius);
-    has_parked = has_parked || standing->held != CV_HELD_NO;
-  }
-  /* Behind the rows that every version has written, and only if there is something to say. */
-  for (uint32_t i = 0; has_parked && i < campaign->spec.arms; i++) {
-    cv_buf_put_u32(out, campaign->standing[i].rank_last);
-    cv_buf_put_u8(out, (uint8_t)campaign->standing[i].held);
+    cv_buf_put_u32(out, standing->rank_last);
+    cv_buf_put_u8(out, (uint8_t)standing->held);
   }
 }
 
@@ -149,18 +143,19 @@ static void put_sized_arm(const struct cv_broker_campaign *campaign, const struc
   }
 }
 
-_Static_assert(CV_VALUES_MAX <= 64 && CV_ARMS_MAX + 2 <= 1 << 26, "an arm and the arms shown fit 32 bits");
+enum { ARM_BITS = 26 };
+_Static_assert(CV_VALUES_MAX <= 64 && CV_ARMS_MAX + 2 <= 1 << ARM_BITS, "an arm and the arms shown fit 32 bits");
 
 uint32_t cv_entry_pack(const struct cv_entry *entry) {
-  return (entry->arm & 0xffff) | (entry->shown - 1) << 16 | entry->arm >> 16 << 22;
+  return entry->arm | (entry->shown - 1) << ARM_BITS;
 }
 
 uint32_t cv_entry_arm(uint32_t packed) {
-  return (packed & 0xffff) | packed >> 22 << 16;
+  return packed & ((UINT32_C(1) << ARM_BITS) - 1);
 }
 
 uint32_t cv_entry_shown(uint32_t packed) {
-  return (packed >> 16 & 63) + 1;
+  return (packed >> ARM_BITS) + 1;
 }
 
 /*
@@ -303,7 +298,7 @@ static struct cv_chunk *dirty_chunk(struct cv_broker *broker, struct cv_broker_c
   switch (dirty->kind) {
     case CV_CHUNK_ACCOUNTS:
       return cv_chunks_find(&broker->accounts.cells, dirty->number);
-    case CV_CHUNK_ROUNDS:
+    case CV_CHUNK_PLACES:
       return cv_chunks_find(&campaign->places, dirty->number);
     case CV_CHUNK_GOLD:
       return cv_chunks_find(&campaign->gold.workers, dirty->number);
@@ -341,7 +336,7 @@ static enum cv_err write_dirty(struct cv_broker *broker, const struct cv_dirty *
     if (chunk == NULL) {
       return CV_OK;
     }
-    bool past = dirty->kind == CV_CHUNK_ROUNDS && cv_places_are_past(campaign, dirty->number);
+    bool past = dirty->kind == CV_CHUNK_PLACES && cv_places_are_past(campaign, dirty->number);
     CV_TRY(cv_broker_batch_open(batch, past ? CV_OP_UNCHUNK : CV_OP_CHUNK, dirty->campaign, dirty->number));
     if (past) {
       cv_chunks_drop(&campaign->places, chunk);
@@ -386,18 +381,6 @@ static enum cv_err fold(struct cv_broker *broker, struct cv_broker_batch *batch,
   return CV_OK;
 }
 
-/* Deletes the chunks of places as version 0.2 stored them: the batch has their content in its other form. */
-static enum cv_err fill_converted(struct cv_broker_campaign *campaign, struct cv_broker_batch *batch) {
-  struct cv_chunks *before = &campaign->places_before;
-  for (uint32_t i = 0; i < before->count; i++) {
-    CV_TRY(cv_broker_batch_open(batch, CV_OP_UNCHUNK, campaign->id, before->number[i]));
-    batch->op[batch->ops - 1].chunk = CV_CHUNK_PLACES;
-    cv_broker_batch_shut(batch);
-  }
-  cv_chunks_fini(before);
-  return CV_OK;
-}
-
 static enum cv_err fill_purges(struct cv_broker *broker, struct cv_broker_batch *batch) {
   for (struct cv_broker_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
     if (campaign->purge) {
@@ -414,8 +397,6 @@ enum cv_err cv_image_fill(struct cv_broker *broker, struct cv_broker_batch *batc
   for (struct cv_broker_campaign *campaign = broker->campaigns; campaign != NULL; campaign = campaign->hh.next) {
     CV_TRY(fill_campaign(broker, campaign, batch));
     purge = purge || campaign->purge;
-    whole = whole || campaign->places_before.count > 0; /* nor is it known from it where places are now */
-    CV_TRY(fill_converted(campaign, batch));
   }
   if (broker->recovery_due) {
     CV_TRY(cv_broker_batch_open(batch, CV_OP_RECOVERY, 0, broker->recoveries));

@@ -13,16 +13,10 @@ struct cv_broker_batch;
 struct cv_broker_campaign;
 struct cv_entry;
 
-enum {
-  CV_FOLD_CHUNKS = 4,   /* chunks written per commit, at least, when the journal is long */
-  CV_CHARGES_TODAY = 1, /* last byte of a campaign's row; rows of version 0.1.0 lack it */
-};
+enum { CV_FOLD_CHUNKS = 4 }; /* chunks written per commit, at least, when the journal is long */
 
-/*
- * The number of an accepted place's arm and of the arms that its token covers, less one, in 32 bits of a journal row:
- * from the lowest, 16 bits of the arm, 6 of the others, and the arm's remaining 10. Rows from before there were more
- * arms than 16 bits can tell read alike.
- */
+/* The number of an accepted place's arm, 26 bits, and of the arms that its token covers, less one, in the 6 bits above
+ * them: as a journal row has them. */
 uint32_t cv_entry_pack(const struct cv_entry *entry);
 uint32_t cv_entry_arm(uint32_t packed);
 uint32_t cv_entry_shown(uint32_t packed);

@@ -108,8 +108,8 @@ static enum cv_err make_campaign(struct cv_broker *broker, const struct cv_broke
                                  const struct cv_submit *submit, uint32_t *ret_id) {
   struct cv_broker_campaign *campaign;
   /* Never a number of a campaign that was forgotten or lost: totals keep the highest one, through recoveries, too. */
-  CV_TRY(cv_broker_campaign_new(broker, (uint32_t)broker->totals.campaigns + 1, &submit->spec, &submit->gold, false,
-                                &campaign));
+  CV_TRY(
+      cv_broker_campaign_new(broker, (uint32_t)broker->totals.campaigns + 1, &submit->spec, &submit->gold, &campaign));
   memcpy(campaign->requester, conn->identity.name, sizeof(campaign->requester));
   memcpy(campaign->client_key, submit->client_key, sizeof(campaign->client_key));
   campaign->submitted_wall_ms = broker->wall_ms;

@@ -23,35 +23,10 @@ void cv_places_drop(struct cv_broker *broker, struct cv_broker_campaign *campaig
     if (chunk->written == 0) {
       cv_chunks_drop(places, chunk);
     } else {
-      cv_dirty_chunk(broker, campaign->id, CV_CHUNK_ROUNDS, chunk);
+      cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PLACES, chunk);
       i++;
     }
   }
-}
-
-/* ---- as version 0.2 stored them ---- */
-
-enum { INDEX_BITS = 40 };
-
-bool cv_place_before(const struct cv_broker_campaign *campaign, uint32_t arm, uint64_t index, uint64_t *ret_bit) {
-  *ret_bit = (uint64_t)arm << INDEX_BITS | index;
-  return arm < campaign->spec.arms && index >> INDEX_BITS == 0;
-}
-
-enum cv_err cv_places_convert(struct cv_broker *broker, struct cv_broker_campaign *campaign) {
-  struct cv_chunks *before = &campaign->places_before;
-  for (uint32_t index = 0; before->count > 0 && index < campaign->spec.arms; index++) {
-    const struct cv_arm *arm = &campaign->arm[index];
-    for (uint32_t position = 0; position < arm->want; position++) {
-      struct cv_chunk *chunk;
-      uint64_t bit;
-      if (cv_place_before(campaign, index, arm->first + position, &bit) && cv_chunks_bit(before, bit)) {
-        CV_TRY(cv_chunks_set(&campaign->places, cv_place_bit(arm, position), &chunk));
-        cv_dirty_chunk(broker, campaign->id, CV_CHUNK_ROUNDS, chunk);
-      }
-    }
-  }
-  return CV_OK;
 }
 
 /* ---- assignment ---- */

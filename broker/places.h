@@ -22,15 +22,6 @@ void cv_places_drop(struct cv_broker *broker, struct cv_broker_campaign *campaig
 /* Whether all places of the chunk are of earlier plans. */
 bool cv_places_are_past(const struct cv_broker_campaign *campaign, uint64_t chunk);
 
-/*
- * Places as version 0.2 stored them, in `places_before`: the arm in the high bits, and below them how many plays of the
- * arm came before. False if there can be no such place.
- */
-bool cv_place_before(const struct cv_broker_campaign *campaign, uint32_t arm, uint64_t index, uint64_t *ret_bit);
-/* Sets the bits of the open epochs that have one there, and counts their chunks as changed. CV_ERR_NOMEM, CV_ERR_LIMIT.
- * The rounds of the epochs must be set. */
-CV_MUST_USE enum cv_err cv_places_convert(struct cv_broker *broker, struct cv_broker_campaign *campaign);
-
 /* The number of places of an arm that can be assigned. */
 uint32_t cv_arm_free_places(const struct cv_arm *arm);
 /* Whether a place of the arm may be assigned to a connection that has no scores from place `below` of the arm's stream

@@ -59,7 +59,6 @@ enum cv_err cv_broker_restore_campaign(struct cv_broker *broker, uint32_t id, st
   if (err != CV_OK) {
     return err == CV_ERR_NOMEM ? err : CV_ERR_DAMAGED;
   }
-  bool as_before = cv_reader_done(row); /* the byte after the spec is missing in rows of version 0.1.0 */
   struct cv_broker_campaign *campaign = NULL;
   struct cv_gold gold = {0};
   /* The operator's present limits apply to new campaigns, not to those already accepted. */
@@ -69,13 +68,12 @@ enum cv_err cv_broker_restore_campaign(struct cv_broker *broker, uint32_t id, st
                                       .tokens = UINT64_MAX,
                                       .trusted_thirdparty = true,
                                       .unsafe_mechanisms = true};
-  err = damaged_unless((as_before || cv_read_u8(row) == CV_CHARGES_TODAY) &&
-                       cv_gate_spec(&spec, &none, NULL) == CV_OK && cv_broker_campaign_find(broker, id) == NULL);
+  err = damaged_unless(cv_gate_spec(&spec, &none, NULL) == CV_OK && cv_broker_campaign_find(broker, id) == NULL);
   if (err == CV_OK) {
     err = read_gold(row, &spec, &gold);
   }
   if (err == CV_OK) {
-    err = cv_broker_campaign_new(broker, id, &spec, &gold, as_before, &campaign);
+    err = cv_broker_campaign_new(broker, id, &spec, &gold, &campaign);
   }
   cv_gold_fini(&gold);
   cv_spec_fini(&spec);
@@ -88,10 +86,10 @@ enum cv_err cv_broker_restore_campaign(struct cv_broker *broker, uint32_t id, st
   return damaged_unless(cv_reader_done(row));
 }
 
-/* Rows of version 0.1.0 lack the name: the campaign then belongs to the first third-party that opens it. */
+/* Empty: the campaign belongs to the first third-party that opens it. */
 static enum cv_err read_thirdparty(struct cv_reader *row, char ret[CV_NAME_BYTES]) {
   size_t n = 0;
-  const uint8_t *name = row->at == row->end ? NULL : cv_read_bytes(row, &n);
+  const uint8_t *name = cv_read_bytes(row, &n);
   if (row->failed || n >= CV_NAME_BYTES) {
     return CV_ERR_DAMAGED;
   }
@@ -226,14 +224,10 @@ enum cv_err cv_broker_restore_standings(struct cv_broker *broker, uint32_t id, s
     standing->tokens = cv_read_u64(row);
     standing->mean = cv_read_f64(row);
     standing->radius = cv_read_f64(row);
-    CV_TRY(damaged_unless(isfinite(standing->mean) && isfinite(standing->radius) && standing->radius >= 0));
-  }
-  bool has_parked = cv_reader_has_more(row);
-  for (uint32_t i = 0; i < campaign->spec.arms; i++) {
-    struct cv_standing *standing = &campaign->standing[i];
-    standing->rank_last = has_parked ? cv_read_u32(row) : 0;
-    standing->held = has_parked ? (enum cv_held)cv_read_u8(row) : CV_HELD_NO;
-    CV_TRY(damaged_unless(cv_standing_is_plausible(standing, campaign->spec.arms)));
+    standing->rank_last = cv_read_u32(row);
+    standing->held = (enum cv_held)cv_read_u8(row);
+    CV_TRY(damaged_unless(isfinite(standing->mean) && isfinite(standing->radius) && standing->radius >= 0 &&
+                          cv_standing_is_plausible(standing, campaign->spec.arms)));
   }
   campaign->has_standings = true;
   return damaged_unless(cv_reader_done(row));
@@ -269,16 +263,9 @@ enum cv_err cv_broker_restore_chunk(struct cv_broker *broker, uint32_t id, enum 
   if (kind >= CV_CHUNK_TWO) {
     return cv_two_restore(campaign, kind, number, bytes);
   }
-  uint64_t end;
-  if (kind == CV_CHUNK_PLACES) {
-    (void)cv_place_before(campaign, campaign->spec.arms, 0, &end);
-    CV_TRY(damaged_unless(number < end / CV_CHUNK_BITS));
-  } else if (kind == CV_CHUNK_ROUNDS) {
-    CV_TRY(damaged_unless(number <= campaign->rounds / CV_CHUNK_BITS));
-  }
+  CV_TRY(damaged_unless(kind != CV_CHUNK_PLACES || number <= campaign->rounds / CV_CHUNK_BITS));
   struct cv_chunks *chunks = kind == CV_CHUNK_ACCOUNTS ? &broker->accounts.cells
-                             : kind == CV_CHUNK_PLACES ? &campaign->places_before
-                             : kind == CV_CHUNK_ROUNDS ? &campaign->places
+                             : kind == CV_CHUNK_PLACES ? &campaign->places
                              : kind == CV_CHUNK_GOLD   ? &campaign->gold.workers
                                                        : &campaign->payers;
   struct cv_chunk *chunk;
@@ -303,14 +290,9 @@ static enum cv_err replay_gold(struct cv_broker *broker, struct cv_broker_campai
 static enum cv_err replay_place(struct cv_broker *broker, struct cv_broker_campaign *campaign,
                                 const struct cv_entry *entry) {
   struct cv_chunk *place;
-  uint64_t bit = entry->index & ~CV_ENTRY_ROUND;
-  if ((entry->index & CV_ENTRY_ROUND) == 0) {
-    CV_TRY(damaged_unless(cv_place_before(campaign, entry->arm, entry->index, &bit)));
-    return cv_chunks_set(&campaign->places_before, bit, &place);
-  }
-  CV_TRY(damaged_unless(bit < campaign->rounds));
-  CV_TRY(cv_chunks_set(&campaign->places, bit, &place));
-  cv_dirty_chunk(broker, campaign->id, CV_CHUNK_ROUNDS, place);
+  CV_TRY(damaged_unless(entry->index < campaign->rounds));
+  CV_TRY(cv_chunks_set(&campaign->places, entry->index, &place));
+  cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PLACES, place);
   return CV_OK;
 }
 
@@ -509,7 +491,6 @@ static enum cv_err settle_payments(struct cv_broker_campaign *campaign, uint32_t
 static enum cv_err settle(struct cv_broker *broker, struct cv_broker_campaign *campaign) {
   campaign->tokens = campaign->news_count = 0;
   cv_epoch_number_rounds(campaign);
-  CV_TRY(cv_places_convert(broker, campaign));
   cv_shown_restore(campaign);
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
     struct cv_arm *arm = &campaign->arm[i];
@@ -559,12 +540,7 @@ enum cv_err cv_broker_restore_whole(struct cv_broker *broker, uint32_t id) {
     campaign->settled = campaign->fetched = campaign->done_told = true;
     return check_ledger(campaign);
   }
-  /* An older program left no record: make it now, as the campaign's end does today. */
-  if (campaign->phase == CV_PHASE_ENDED) {
-    CV_TRY(check_ledger(campaign));
-    cv_broker_campaign_archive(broker, campaign);
-    cv_broker_campaign_drop(broker, campaign);
-  }
+  CV_TRY(damaged_unless(campaign->phase != CV_PHASE_ENDED)); /* its record was stored with its end */
   return broker->failed ? CV_ERR_NOMEM : CV_OK;
 }
 
@@ -610,18 +586,6 @@ static bool are_accounts_whole(const struct cv_broker *broker) {
   return cv_ledger_add(held, broker->accounts.spared_micro) >= least && unprotected >= givers;
 }
 
-/* Stops campaigns of an earlier version that would charge less than their tokens disclose. */
-static void stop_what_charges_less(struct cv_broker *broker) {
-  for (struct cv_broker_campaign *campaign = broker->open; campaign != NULL; campaign = campaign->next_open) {
-    if (campaign->charges_less && campaign->phase < CV_PHASE_STOPPING) {
-      cv_broker_note(broker, NULL, campaign,
-                     ": accepted by an earlier version, which charged its workers too little; it ends with its "
-                     "present result");
-      cv_broker_campaign_stop(broker, campaign, CV_END_LEDGER);
-    }
-  }
-}
-
 /* Adds ended and open campaigns to the totals; restored recoveries have already added theirs. */
 static void count_totals(struct cv_broker *broker) {
   struct cv_totals ended, *totals = &broker->totals;
@@ -664,10 +628,8 @@ enum cv_err cv_broker_restore_end(struct cv_broker *broker, uint64_t commit, con
   cv_accounts_count(&broker->accounts, broker->config.limits.worker_epsilon_micro);
   /* For rows of ended campaigns the totals and accounts are the only rows to be checked against. */
   CV_TRY(damaged_unless(totals == NULL || (is_same(totals, &broker->totals) && are_accounts_whole(broker))));
-  /* New records for campaigns of an older program, and deletions that a shutdown interrupted, are due. */
-  broker->changed = broker->archive.changed != NULL || broker->archive.leaving != NULL;
+  broker->changed = broker->archive.leaving != NULL; /* deletions that a shutdown interrupted are due */
   /* Restoring is silent; from here on changes are reported. */
   broker->said = broker->quiet = false;
-  stop_what_charges_less(broker);
   return cv_unless_failed(&broker->failed, CV_OK, NULL);
 }

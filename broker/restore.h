@@ -25,9 +25,8 @@ CV_MUST_USE enum cv_err cv_broker_restore_ledger(struct cv_broker *broker, uint3
 CV_MUST_USE enum cv_err cv_broker_restore_standings(struct cv_broker *broker, uint32_t campaign, struct cv_reader *row);
 CV_MUST_USE enum cv_err cv_broker_restore_state(struct cv_broker *broker, uint32_t campaign, struct cv_reader *row);
 /*
- * All rows of the campaign are read. An ended campaign without a record (stored by an older program) gets a record and
- * is freed. An ended campaign with a record was fetched: it stays in memory to be served from if it agrees with its
- * record, else CV_ERR_DAMAGED.
+ * All rows of the campaign are read. An ended campaign was fetched: it stays in memory to be served from if it agrees
+ * with its record, else CV_ERR_DAMAGED.
  */
 CV_MUST_USE enum cv_err cv_broker_restore_whole(struct cv_broker *broker, uint32_t campaign);
 CV_MUST_USE enum cv_err cv_broker_restore_chunk(struct cv_broker *broker, uint32_t campaign, enum cv_chunk_kind kind,

@@ -22,7 +22,7 @@ static struct cv_booking booking_of(struct cv_broker_campaign *campaign, const s
   return (struct cv_booking){.worker = token->sent.token.worker,
                              .slot = token->sent.token.slot,
                              .shown = 1,
-                             .kind = CV_CHUNK_ROUNDS,
+                             .kind = CV_CHUNK_PLACES,
                              .chunks = &campaign->places,
                              .number = token->place / CV_CHUNK_BITS};
 }
@@ -184,7 +184,7 @@ static enum cv_err accept(struct cv_broker *broker, struct cv_broker_campaign *c
   CV_TRY(cv_booking_take(broker, campaign, &booking, &places));
   CV_TRY(cv_chunks_set(&campaign->places, token->place, &places));
   const struct cv_entry entry = {
-      .index = token->place | CV_ENTRY_ROUND, .worker = sent->worker, .arm = sent->arm, .slot = sent->slot, .shown = 1};
+      .index = token->place, .worker = sent->worker, .arm = sent->arm, .slot = sent->slot, .shown = 1};
   cv_booking_count(broker, campaign, &entry);
   cv_split_chain(&campaign->arm[sent->arm].chain, sent, broker->config.digest);
   int64_t value = (int64_t)cv_field_mul(token->output, cv_split_scale(campaign->spec.score_bits));

@@ -372,8 +372,7 @@ enum cv_err cv_broker_store_serve(struct cv_broker_store *store, struct cv_broke
   return err;
 }
 
-/* Restores campaigns one after the other: those that are open, and those that an older program left without a record.
- */
+/* Restores the open campaigns, one after the other. */
 static enum cv_err load_campaigns(struct cv_broker_store *store, struct cv_broker *broker, struct cv_why *why) {
   for (uint32_t id = 0;;) {
     CV_TRY(store->backend.ops->next_open(store->backend.data, id, &id, why));

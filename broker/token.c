@@ -128,16 +128,13 @@ static enum cv_err fill_place(struct cv_broker *broker, struct cv_broker_campaig
   const struct cv_ticket *ticket = given->ticket;
   uint64_t place = cv_place_bit(&campaign->arm[given->arm], ticket->position);
   struct cv_chunk *places;
-  enum cv_err err = take(broker, campaign, given, CV_CHUNK_ROUNDS, &campaign->places, place / CV_CHUNK_BITS, &places);
+  enum cv_err err = take(broker, campaign, given, CV_CHUNK_PLACES, &campaign->places, place / CV_CHUNK_BITS, &places);
   if (err != CV_OK) {
     return without_room(broker, err);
   }
   CV_TRY(cv_chunks_set(&campaign->places, place, &places));
-  const struct cv_entry entry = {.index = place | CV_ENTRY_ROUND,
-                                 .worker = ticket->worker,
-                                 .arm = given->arm,
-                                 .slot = ticket->slot,
-                                 .shown = given->n};
+  const struct cv_entry entry = {
+      .index = place, .worker = ticket->worker, .arm = given->arm, .slot = ticket->slot, .shown = given->n};
   cv_booking_count(broker, campaign, &entry);
   *ret_verdict = CV_VERDICT_ACCEPTED;
   const int64_t *value = given->token->value;

@@ -120,7 +120,7 @@ static bool examine_database(const struct cv_cobroker_settings *settings, const 
     return true;
   }
   if (err != CV_OK) {
-    cv_finding(CV_FINDING_WRONG, restore_advice, "%s", why.text);
+    cv_finding(CV_FINDING_WRONG, cv_finding_advice(err, restore_advice), "%s", why.text);
     return false;
   }
   cv_cobroker_store_marks(store, &marks);
@@ -135,8 +135,9 @@ static bool examine_new(const struct cv_cobroker_settings *settings, const char 
   struct cv_anchor_mark mark;
   struct cv_why why;
   bool exists = false;
-  if (cv_anchor_peek(settings->anchor, &exists, &mark, &why) != CV_OK) {
-    cv_finding(CV_FINDING_WRONG, "restore the anchor as it was", "%s", why.text);
+  enum cv_err err = cv_anchor_peek(settings->anchor, &exists, &mark, &why);
+  if (err != CV_OK) {
+    cv_finding(CV_FINDING_WRONG, cv_finding_advice(err, "restore the anchor as it was"), "%s", why.text);
     return false;
   }
   if (exists) {
@@ -191,9 +192,10 @@ int cv_cobroker_examine(const struct cv_cobroker_settings *settings) {
     cv_finding(CV_FINDING_NOTE, "", "key %s: does not exist yet; the first start creates it", settings->seal_key);
     return examine_new(settings, database) && good ? 0 : 1;
   }
-  if (cv_ring_read(settings->seal_key, &ring, &why) != CV_OK) {
-    cv_finding(CV_FINDING_WRONG, "restore it with mode 0600; if it is lost: crowdveil recover --lost", "key %s",
-               why.text);
+  enum cv_err err = cv_ring_read(settings->seal_key, &ring, &why);
+  if (err != CV_OK) {
+    static const char advice[] = "restore it with mode 0600; if it is lost: crowdveil recover --lost";
+    cv_finding(CV_FINDING_WRONG, cv_finding_advice(err, advice), "key %s", why.text);
     return 1;
   }
   examine_ring(settings, &ring);

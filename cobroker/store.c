@@ -10,6 +10,7 @@
 #include "broker/both/meta.h"
 #include "broker/both/vault_table.h"
 #include "cobroker/restore.h"
+#include "common/base/before.h"
 #include "common/db/proof.h"
 
 static const char *const schema_steps[] = {
@@ -17,15 +18,16 @@ static const char *const schema_steps[] = {
     "CREATE TABLE clear_row (campaign INTEGER NOT NULL, kind INTEGER NOT NULL, number INTEGER NOT NULL,"
     "  image BLOB NOT NULL, code BLOB, PRIMARY KEY (campaign, kind, number)) WITHOUT ROWID;"
     "CREATE TABLE sealed_row (campaign INTEGER NOT NULL, kind INTEGER NOT NULL, number INTEGER NOT NULL,"
-    "  made INTEGER NOT NULL, sealed BLOB NOT NULL, PRIMARY KEY (campaign, kind, number));"
-    "CREATE TABLE wrapped_key (campaign INTEGER NOT NULL, use INTEGER NOT NULL, master BLOB NOT NULL,"
-    "  wrapped BLOB NOT NULL, PRIMARY KEY (campaign, use));" CV_PROOF_TABLE,
+    "  made INTEGER NOT NULL, sealed BLOB NOT NULL, PRIMARY KEY (campaign, kind, number));" CV_PROOF_TABLE
+        CV_VAULT_TABLE,
 };
 
 static const struct cv_db_schema schema = {
     .application_id = 0x43564342, /* "CVCB" */
     .steps = schema_steps,
     .count = (int)CV_COUNT(schema_steps),
+    .first = 2,
+    .advice = CV_BEFORE_BROKER,
 };
 
 /* Numbers of the parts are those that row_code() is called with; new ones must be appended. */
@@ -106,26 +108,6 @@ static enum cv_err unseal(struct cv_cobroker_store *store, const struct cv_cobro
 
 /* ---- opening ---- */
 
-/* Ends a transaction: commits if `err` is CV_OK. */
-static enum cv_err end(struct cv_cobroker_store *store, enum cv_err err, struct cv_why *why) {
-  err = err == CV_OK ? cv_db_commit(store->db, why) : err;
-  if (err != CV_OK) {
-    cv_db_rollback(store->db);
-  }
-  return err;
-}
-
-/* A new database's identity and keys. The codes of these rows come after: a start that stops in between leaves rows
- * without codes and no anchor, and the next one adds the codes. */
-static enum cv_err write_new(struct cv_cobroker_store *store, struct cv_why *why) {
-  CV_TRY(cv_meta_new("co-broker", &store->mark, why));
-  CV_TRY(cv_vault_open(store->vault, cv_vault_table(store->db), store->mark.database, 0, why));
-  CV_TRY(cv_db_begin(store->db, why));
-  enum cv_err err = cv_meta_insert(store->db, &store->mark, why);
-  err = err == CV_OK ? cv_vault_begin(store->vault, why) : err;
-  return end(store, err, why);
-}
-
 static enum cv_err code(void *data, const void *bytes, size_t n, uint8_t ret[2 * CV_PROOF_CODE_BYTES]) {
   return cv_mac_tag(data, bytes, n, ret, (size_t)2 * CV_PROOF_CODE_BYTES);
 }
@@ -140,25 +122,47 @@ static enum cv_err make_mac(struct cv_cobroker_store *store, struct cv_why *why)
              : cv_fail(why, err, "the co-broker's database: cannot use the key of its codes: %s", cv_err_text(err));
 }
 
-/* Checks every row against its code. Rows without codes are accepted only in a database without an anchor that records
- * them: its first start may have stopped before they were added. */
-static enum cv_err prove(struct cv_cobroker_store *store, bool has_codes, struct cv_why *why) {
-  enum cv_proof proof = CV_PROOF_NONE;
+/* Checks every row against its code; `is_new`: they are made in the open transaction. */
+static enum cv_err prove(struct cv_cobroker_store *store, bool is_new, struct cv_why *why) {
   CV_TRY(make_mac(store, why));
-  const struct cv_proof_config config = {.part = parts,
-                                         .parts = CV_COUNT(parts),
-                                         .code = code,
-                                         .data = store->mac,
-                                         .adopts = !has_codes && store->mark.commit == 0,
-                                         .is_new = true};
-  enum cv_err err = cv_proof_begin(store->db, &config, &proof, why);
+  const struct cv_proof_config config = {
+      .part = parts, .parts = CV_COUNT(parts), .code = code, .data = store->mac, .is_new = is_new};
+  enum cv_err err = cv_proof_begin(store->db, &config, why);
   if (err == CV_ERR_DAMAGED) {
     struct cv_why reason = *why;
     return cv_fail(why, err, "%.400s; check seal_key first; if it is right, restore a copy and run crowdveil recover",
                    reason.text);
   }
-  store->mark.has_codes = proof != CV_PROOF_NONE;
   return err;
+}
+
+static enum cv_err open_vault(struct cv_cobroker_store *store, struct cv_why *why) {
+  return cv_vault_open(store->vault, cv_vault_table(store->db), store->mark.database, why);
+}
+
+static enum cv_err write_new(struct cv_cobroker_store *store, struct cv_why *why) {
+  CV_TRY(cv_meta_insert(store->db, &store->mark, why));
+  CV_TRY(cv_vault_begin(store->vault, why));
+  CV_TRY(prove(store, true, why));
+  return cv_db_commit(store->db, why);
+}
+
+/* A new database's identity, keys and codes, in one transaction. */
+static enum cv_err make_new(struct cv_cobroker_store *store, struct cv_why *why) {
+  CV_TRY(cv_meta_new("co-broker", &store->mark, why));
+  CV_TRY(open_vault(store, why));
+  CV_TRY(cv_db_begin(store->db, why));
+  enum cv_err err = write_new(store, why);
+  if (err != CV_OK) {
+    cv_db_rollback(store->db);
+  }
+  return err;
+}
+
+static enum cv_err open_found(struct cv_cobroker_store *store, const struct cv_store_files *files, struct cv_why *why) {
+  CV_TRY(open_vault(store, why));
+  CV_TRY(prove(store, false, why));
+  return files->readonly ? CV_OK : cv_vault_keep(store->vault, why);
 }
 
 /* For examining: neither creates nor changes a file. */
@@ -172,8 +176,7 @@ static enum cv_err open_readonly(struct cv_cobroker_store *store, const struct c
   if (!found) {
     return cv_fail(why, CV_ERR_DAMAGED, "%s is empty", files->database);
   }
-  CV_TRY(cv_vault_open(store->vault, cv_vault_table(store->db), store->mark.database, 0, why));
-  CV_TRY(prove(store, true, why));
+  CV_TRY(open_found(store, files, why));
   store->found = cv_meta_marks(&store->mark, found, &mark, anchored);
   return CV_OK;
 }
@@ -188,10 +191,7 @@ static enum cv_err open_both(struct cv_cobroker_store *store, const struct cv_st
   /* First the order of commits, then the codes: an older copy gets the error that names both commits. */
   const struct cv_store_marks marks = cv_meta_marks(&store->mark, found, &mark, anchored);
   CV_TRY(files->repair ? CV_OK : cv_meta_check(&marks, found, files, why));
-  CV_TRY(found ? cv_vault_open(store->vault, cv_vault_table(store->db), store->mark.database, 0, why)
-               : write_new(store, why));
-  CV_TRY(prove(store, found && mark.has_codes, why));
-  CV_TRY(cv_vault_keep(store->vault, why));
+  CV_TRY(found ? open_found(store, files, why) : make_new(store, why));
   if (files->repair) {
     store->found = cv_meta_marks(&store->mark, found, &mark, anchored);
     return CV_OK;

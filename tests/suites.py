@@ -469,19 +469,26 @@ def long(tally):
     pytest(tally, "long", "tests/e2e", marks="long")
 
 
-# Earlier versions whose programs are built from the repository's history, by the variable with their build folder: the
-# last commit of the version before this one, and the first commit that has a broker over PostgreSQL.
-BEFORE = {
-    "CROWDVEIL_BEFORE": ("5f6923b6a53684eaee3688e0f2c99cf1eb9f2311", (
-        "broker/crowdveil-broker", "thirdparty/crowdveil-thirdparty", "worker/crowdveil-worker",
-        "deploy/launcher/crowdveil")),
-    "CROWDVEIL_BEFORE_POSTGRESQL": ("28da6e851356d67e5dd471574c5d5b82ba779afe", (
-        "broker/crowdveil-broker-postgresql",)),
-}
+def released_versions():
+    folders = (path.name for path in (ROOT / "tests/data").iterdir() if path.is_dir())
+    return sorted(folders, key=lambda version: [int(part) for part in version.split(".")])
 
 
-def build_before(commit, programs):
-    """(build folder outside the tree, None), made once; or (None, reason)."""
+def release(version):
+    """Its commit, which added its folder to tests/data; or (None, reason)."""
+    git = ["git", "-c", f"safe.directory={ROOT}"]
+    shallow = run([*git, "rev-parse", "--is-shallow-repository"])
+    done = run([*git, "log", "--diff-filter=A", "--format=%H", "--", f"tests/data/{version}/anchor"])
+    if shallow.returncode or shallow.stdout.strip() != "false" or not done.stdout.strip():
+        return None, f"the checkout does not have the history up to version {version}"
+    return done.stdout.split()[-1], None
+
+
+def build_before(version):
+    """(build folder of its programs outside the tree, None), made once; or (None, reason)."""
+    commit, reason = release(version)
+    if commit is None:
+        return None, reason
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "crowdveil" / commit[:12]
     if not (folder / "complete").exists():
         shutil.rmtree(folder, ignore_errors=True)
@@ -489,10 +496,10 @@ def build_before(commit, programs):
         archive = subprocess.run(["git", "-c", f"safe.directory={ROOT}", "archive", commit], cwd=ROOT,
                                  capture_output=True)
         if archive.returncode:
-            return None, f"the checkout does not have the history up to {commit[:8]}"
+            return None, f"git has no archive of {commit[:8]}"
         subprocess.run(["tar", "-x", "-C", folder], input=archive.stdout, check=True)
-        for command in (["meson", "setup", "-Ddebug=false", folder / "build", folder],
-                        ["ninja", "-C", folder / "build", *programs]):
+        for command in (["meson", "setup", "-Ddebug=false", "-Dtests=false", folder / "build", folder],
+                        ["ninja", "-C", folder / "build"]):
             done = run(command)
             if done.returncode:
                 return None, f"{commit[:8]} cannot be built: {tail(done.stdout, 3)}"
@@ -501,17 +508,15 @@ def build_before(commit, programs):
 
 
 def before(tally):
-    """Programs of earlier versions beside those of this one."""
-    env = {}
-    for name, (commit, programs) in BEFORE.items():
-        folder, reason = build_before(commit, programs)
-        if folder is None:
-            tally.skip("before", reason)
-        else:
-            env[name] = str(folder)
-    if env:
+    """Programs of the version that was released last beside those of this one."""
+    versions = released_versions()
+    folder, reason = build_before(versions[-1]) if versions else (
+        BUILD, "no version has been released yet: this version's own programs take the part of an earlier one's")
+    if reason:
+        tally.skip("before", reason)
+    if folder:
         pytest(tally, "before", "tests/e2e/test_peers_before.py", "tests/e2e/test_takeover_drill.py", marks="before",
-               dist="load", env=env)
+               dist="load", env={"CROWDVEIL_BEFORE": str(folder)})
 
 
 def containers(tally, extra=()):
@@ -722,8 +727,8 @@ ABOUT = {
                 "completion in bash and zsh", "100 s"),
     "contributing": ("follows the tutorials of CONTRIBUTING.md in a copy of the tree", "170 s"),
     "page": ("the page in a headless browser; its pictures are in build/page", "60 s"),
-    "before": ("programs of earlier versions, built once from the repository's history, beside those of this one",
-               "60 s, the first time 120 s more"),
+    "before": ("programs of the version released last, built once from the repository's history, beside those of this "
+               "one", "60 s, the first time 120 s more"),
     "model": ("a model of several brokers over one database, explored by Spin in every state; planted faults, each of "
               "which it has to find", "60 s"),
     "slurm": ("the laboratory's job array under a real Slurm: tasks that die, a node that fails, a merge", "30 s"),

@@ -61,7 +61,7 @@ static int examine_database(const struct cv_thirdparty_files *files, const char 
     return 0;
   }
   if (err != CV_OK) {
-    cv_finding(CV_FINDING_WRONG, lost_advice, "%s", why.text);
+    cv_finding(CV_FINDING_WRONG, cv_finding_advice(err, lost_advice), "%s", why.text);
     return 1;
   }
   cv_fact("read");

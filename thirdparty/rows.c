@@ -85,16 +85,12 @@ enum cv_err cv_thirdparty_rows_campaign(struct cv_db *db, sqlite3_int64 *id, str
 static const char wants[] =
     "SELECT arm, tokens, opponent FROM plan_want LEFT JOIN plan_opponent"
     "  USING (campaign, plan, position) WHERE campaign = ? AND plan = ? ORDER BY position";
-static const char wants_before[] =
-    "SELECT arm, tokens, NULL FROM plan_want"
-    "  WHERE campaign = ? AND plan = ? ORDER BY position";
 
 enum cv_err cv_thirdparty_rows_wants(struct cv_db *db, sqlite3_int64 id, uint64_t number, uint32_t arms,
                                      struct cv_plan *ret_plan, struct cv_why *why) {
   sqlite3_stmt *stmt;
   int row;
-  const char *sql = cv_db_version(db) < CV_THIRDPARTY_WITH_PARKED ? wants_before : wants;
-  CV_TRY(cv_db_prepare(db, sql, &stmt, why));
+  CV_TRY(cv_db_prepare(db, wants, &stmt, why));
   (void)sqlite3_bind_int64(stmt, 1, id);
   (void)sqlite3_bind_int64(stmt, 2, (sqlite3_int64)number);
   struct cv_plan plan = {.number = number, .want = calloc(arms, sizeof(*plan.want))};
@@ -161,16 +157,11 @@ enum cv_err cv_thirdparty_rows_releases(struct cv_db *db, sqlite3_int64 id, uint
                                         cv_thirdparty_rows_release_fn *each, void *data, struct cv_why *why) {
   sqlite3_stmt *stmt;
   int row;
-  bool has_used_up = cv_db_version(db) >= CV_THIRDPARTY_WITH_PARKED;
-  CV_TRY(cv_db_prepare(
-      db,
-      has_used_up
-          ? "SELECT r.number, r.plan, r.arm, r.tokens, r.noisy_sum, u.arm IS NOT NULL FROM release r"
-            " LEFT JOIN used_up u ON u.campaign = r.campaign AND u.release = r.number"
-            " WHERE r.campaign = ? AND r.plan BETWEEN ? AND ? ORDER BY r.number"
-          : "SELECT number, plan, arm, tokens, noisy_sum, 0 FROM release WHERE campaign = ? AND plan BETWEEN ? AND ?"
-            " ORDER BY number",
-      &stmt, why));
+  CV_TRY(cv_db_prepare(db,
+                       "SELECT r.number, r.plan, r.arm, r.tokens, r.noisy_sum, u.arm IS NOT NULL FROM release r"
+                       " LEFT JOIN used_up u ON u.campaign = r.campaign AND u.release = r.number"
+                       " WHERE r.campaign = ? AND r.plan BETWEEN ? AND ? ORDER BY r.number",
+                       &stmt, why));
   (void)sqlite3_bind_int64(stmt, 1, id);
   (void)sqlite3_bind_int64(stmt, 2, (sqlite3_int64)first);
   /* UINT64_MAX stands for all later plans; as a signed number it would be -1. */
@@ -229,9 +220,6 @@ static enum cv_err read_parked(struct cv_db *db, sqlite3_int64 id, struct cv_sta
                                struct cv_why *why) {
   sqlite3_stmt *stmt;
   int row;
-  if (cv_db_version(db) < CV_THIRDPARTY_WITH_PARKED) {
-    return CV_OK;
-  }
   CV_TRY(cv_db_prepare(db, "SELECT arm, last_class, held FROM parked WHERE campaign = ? ORDER BY arm", &stmt, why));
   (void)sqlite3_bind_int64(stmt, 1, id);
   CV_TRY(cv_db_step(db, stmt, &row, why));

@@ -30,8 +30,6 @@ typedef void cv_thirdparty_rows_decision_fn(void *data, const struct cv_stored_d
 CV_MUST_USE enum cv_err cv_thirdparty_rows_decisions(struct cv_db *db, sqlite3_int64 id, uint64_t plan,
                                                      cv_thirdparty_rows_decision_fn *each, void *data,
                                                      struct cv_why *why);
-/* The first version of the schema with the tables `parked`, `plan_opponent` and `used_up`. */
-enum { CV_THIRDPARTY_WITH_PARKED = 3 };
 /* Reads at most `arms` standings, by arm, into `standing`; their noise is not told. */
 CV_MUST_USE enum cv_err cv_thirdparty_rows_standings(struct cv_db *db, sqlite3_int64 id, uint32_t arms,
                                                      struct cv_standing *standing, size_t *ret_n, struct cv_why *why);

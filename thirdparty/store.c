@@ -15,9 +15,8 @@ struct cv_thirdparty_store {
 
 /* Checksums before any row is used: a start must not decide from damaged releases. */
 static enum cv_err open_db(const char *path, const char *vfs, struct cv_thirdparty_store *store, struct cv_why *why) {
-  enum cv_proof proof;
   CV_TRY(cv_db_open(path, vfs, &CV_THIRDPARTY_SCHEMA, &store->db, why));
-  return cv_thirdparty_prove(store->db, &proof, why);
+  return cv_thirdparty_prove(store->db, why);
 }
 
 enum cv_err cv_thirdparty_store_open(const char *path, const char *vfs, struct cv_thirdparty_store **ret,
@@ -44,9 +43,8 @@ void cv_thirdparty_store_close(struct cv_thirdparty_store *store) {
 
 enum cv_err cv_thirdparty_check_copy(const void *settings, const char *path, uint64_t *ret_commit, struct cv_why *why) {
   struct cv_db *db;
-  enum cv_proof proof;
   CV_TRY(cv_db_open_readonly(path, &CV_THIRDPARTY_SCHEMA, &db, why));
-  enum cv_err err = cv_thirdparty_prove(db, &proof, why);
+  enum cv_err err = cv_thirdparty_prove(db, why);
   cv_db_close(db);
   *ret_commit = 0;
   return err;

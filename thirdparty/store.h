@@ -16,7 +16,7 @@
 
 extern const struct cv_db_schema CV_THIRDPARTY_SCHEMA;
 /* cv_proof_begin() for a database of this schema. */
-CV_MUST_USE enum cv_err cv_thirdparty_prove(struct cv_db *db, enum cv_proof *ret, struct cv_why *why);
+CV_MUST_USE enum cv_err cv_thirdparty_prove(struct cv_db *db, struct cv_why *why);
 
 struct cv_thirdparty_store;
 

@@ -14,7 +14,6 @@
 
 enum {
   CONCURRENCY_MAX = 8192,
-  LEASE_MS = 5000,     /* of a broker that does not tell its own: its default */
   LATE_ACKS_MS = 2000, /* time for late acknowledgements after Done */
 };
 #define WORKERS_MAX (UINT64_C(1) << 28)
@@ -376,7 +375,7 @@ static enum cv_err answer(struct cv_worker *pool, struct cv_worker_campaign *cam
   pending->worker = assign->worker;
   pending->campaign = assign->campaign;
   pending->values = assign->arms;
-  pending->lease_ms = campaign->terms.lease_ms == 0 ? LEASE_MS : campaign->terms.lease_ms;
+  pending->lease_ms = campaign->terms.lease_ms;
   pending->due_ms = now_ms + pending->lease_ms;
   return cv_worker_hold(pool, campaign, assign, pending) ? CV_OK : cv_worker_score(pool, campaign, assign, pending);
 }

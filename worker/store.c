@@ -24,8 +24,8 @@ struct cv_worker_store {
 };
 
 static const char *const steps[] = {
-    "CREATE TABLE given (worker INTEGER PRIMARY KEY, scores INTEGER NOT NULL CHECK (scores BETWEEN 1 AND 4294967295))",
-    CV_PROOF_TABLE
+    "CREATE TABLE given (worker INTEGER PRIMARY KEY, scores INTEGER NOT NULL CHECK (scores BETWEEN 1 AND "
+    "4294967295));" CV_PROOF_TABLE
     "CREATE TABLE data_set (campaign TEXT PRIMARY KEY, print INTEGER NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE used_row (campaign TEXT NOT NULL, row INTEGER NOT NULL, PRIMARY KEY (campaign, row)) WITHOUT ROWID",
 };
@@ -34,6 +34,8 @@ static const struct cv_db_schema schema = {
     .application_id = 0x43565747, /* "CVWG" */
     .steps = steps,
     .count = (int)CV_COUNT(steps),
+    .first = 3,
+    .advice = "move the files in its folder away; the next start makes new ones, and counts given scores from 0",
 };
 
 static enum cv_err load(struct cv_worker_store *store, struct cv_why *why) {
@@ -55,9 +57,8 @@ static enum cv_err load(struct cv_worker_store *store, struct cv_why *why) {
 /* Verifies the checksums: a damaged count or row would let a worker give a score twice. */
 static enum cv_err prove(struct cv_db *db, struct cv_why *why) {
   static const struct cv_proof_part part[] = {{.table = "given"}, {.table = "data_set"}, {.table = "used_row"}};
-  const struct cv_proof_config config = {.part = part, .parts = CV_COUNT(part), .adopts = true};
-  enum cv_proof proof;
-  return cv_proof_begin(db, &config, &proof, why);
+  const struct cv_proof_config config = {.part = part, .parts = CV_COUNT(part)};
+  return cv_proof_begin(db, &config, why);
 }
 
 static enum cv_err open_file(struct cv_worker_store *store, const char *state, struct cv_why *why) {

@@ -10,12 +10,14 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char head[] = "crowdveil-anchor 3 ";
-static const char head_without_codes[] = "crowdveil-anchor 2 ";
-static const char head_with_term[] = "crowdveil-anchor 4 ";
+#include "common/base/before.h"
+
+static const char head[] = "crowdveil-anchor 5 ";
 
 /* Every field has a fixed position and length, so that a mark is replaced in place by one write of the same length. */
 enum {
+  VERSION = 5,
+  VERSION_AT = sizeof("crowdveil-anchor ") - 1,
   DIGITS = 20, /* of a number */
   NUMBER = DIGITS + 1,
   DATABASE_AT = sizeof(head) - 1,
@@ -23,10 +25,9 @@ enum {
   HASH_AT = COMMIT_AT + NUMBER,
   TOTALS_AT = HASH_AT + 2 * CV_DIGEST_BYTES + 1,
   TOTALS = 4,
-  LINE = TOTALS_AT + TOTALS * NUMBER,
-  TERM_AT = LINE,
+  TERM_AT = TOTALS_AT + TOTALS * NUMBER,
   TERM_ID_AT = TERM_AT + NUMBER,
-  LINE_WITH_TERM = TERM_ID_AT + 2 * CV_TERM_ID_BYTES + 1,
+  LINE = TERM_ID_AT + 2 * CV_TERM_ID_BYTES + 1,
 };
 
 struct cv_anchor {
@@ -67,48 +68,48 @@ static bool get_number(const char *from, char end, uint64_t *ret) {
   return true;
 }
 
-static bool has_head(const char *line, const char *words) {
-  return strncmp(line, words, sizeof(head) - 1) == 0;
-}
-
-static bool parse_term(const char *line, size_t n, struct cv_anchor_mark *mark) {
-  return n == LINE_WITH_TERM && line[LINE_WITH_TERM - 1] == '\n' && get_number(line + TERM_AT, ' ', &mark->term) &&
-         mark->term > 0 && get_hex(line + TERM_ID_AT, mark->term_id, sizeof(mark->term_id));
-}
-
-static bool parse(const char *line, size_t n, struct cv_anchor_mark *ret) {
-  bool has_term = has_head(line, head_with_term);
-  struct cv_anchor_mark mark = {.has_codes = has_term || has_head(line, head)};
+static bool parse(const char *line, struct cv_anchor_mark *ret) {
+  struct cv_anchor_mark mark = {.commit = 0};
   uint64_t *const totals[TOTALS] = {&mark.totals.campaigns, &mark.totals.releases, &mark.totals.tokens,
                                     &mark.totals.promised_micro};
   for (size_t i = 0; i < TOTALS; i++) {
-    if (!get_number(line + TOTALS_AT + i * NUMBER, i + 1 < TOTALS || has_term ? ' ' : '\n', totals[i])) {
+    if (!get_number(line + TOTALS_AT + i * NUMBER, ' ', totals[i])) {
       return false;
     }
   }
-  if (has_term ? !parse_term(line, n, &mark) : n != LINE) {
-    return false;
-  }
-  if ((!mark.has_codes && !has_head(line, head_without_codes)) || line[COMMIT_AT - 1] != ' ' ||
-      line[TOTALS_AT - 1] != ' ' || !get_number(line + COMMIT_AT, ' ', &mark.commit) ||
+  if (strncmp(line, head, DATABASE_AT) != 0 || line[COMMIT_AT - 1] != ' ' || line[TOTALS_AT - 1] != ' ' ||
+      line[LINE - 1] != '\n' || !get_number(line + COMMIT_AT, ' ', &mark.commit) ||
       !get_hex(line + DATABASE_AT, mark.database, sizeof(mark.database)) ||
-      !get_hex(line + HASH_AT, mark.hash.bytes, sizeof(mark.hash.bytes))) {
+      !get_hex(line + HASH_AT, mark.hash.bytes, sizeof(mark.hash.bytes)) ||
+      !get_number(line + TERM_AT, ' ', &mark.term) || !get_hex(line + TERM_ID_AT, mark.term_id, sizeof(mark.term_id))) {
     return false;
   }
   *ret = mark;
   return true;
 }
 
+/* Of another version, only the first words are known. */
+static enum cv_err check_version(const char *path, const char *line, struct cv_why *why) {
+  unsigned long version = strncmp(line, head, VERSION_AT) == 0 ? strtoul(line + VERSION_AT, NULL, 10) : VERSION;
+  return version == VERSION || version == 0 ? CV_OK
+         : version > VERSION
+             ? cv_fail(why, CV_ERR_VERSION, "%s: an anchor of version %lu, of a later release; expected version %d",
+                       path, version, VERSION)
+             : cv_fail(why, CV_ERR_VERSION, "%s: an anchor of version %lu, " CV_BEFORE "; " CV_BEFORE_BROKER, path,
+                       version);
+}
+
 static enum cv_err read_mark(struct cv_anchor *anchor, struct cv_anchor_mark *ret, bool *ret_exists,
                              struct cv_why *why) {
-  char line[LINE_WITH_TERM + 1] = {0};
-  ssize_t n = pread(anchor->fd, line, LINE_WITH_TERM, 0);
+  char line[LINE + 1] = {0};
+  ssize_t n = pread(anchor->fd, line, LINE, 0);
   /* open() makes the file before its first mark is known: empty means that there is no mark yet. */
   if (n == 0) {
     *ret_exists = false;
     return CV_OK;
   }
-  if (n < LINE || !parse(line, (size_t)n, ret)) {
+  CV_TRY(check_version(anchor->path, line, why));
+  if (n < LINE || !parse(line, ret)) {
     return cv_fail(why, CV_ERR_DAMAGED, "%s: not an anchor of a broker; expected one line of %d bytes", anchor->path,
                    LINE);
   }
@@ -187,24 +188,18 @@ enum cv_err cv_anchor_write(struct cv_anchor *anchor, const struct cv_anchor_mar
   char database[2 * CV_DATABASE_ID_BYTES + 1] = {0};
   char hash[2 * CV_DIGEST_BYTES + 1] = {0};
   char term_id[2 * CV_TERM_ID_BYTES + 1] = {0};
-  char line[LINE_WITH_TERM + 1];
-  int n = mark->term == 0 ? LINE : LINE_WITH_TERM;
+  char line[LINE + 1];
   put_hex(database, mark->database, sizeof(mark->database));
   put_hex(hash, mark->hash.bytes, sizeof(mark->hash.bytes));
+  put_hex(term_id, mark->term_id, sizeof(mark->term_id));
   (void)snprintf(line, sizeof(line),
-                 "%s%s %020" PRIu64 " %s %020" PRIu64 " %020" PRIu64 " %020" PRIu64 " %020" PRIu64 "\n",
-                 mark->term != 0   ? head_with_term
-                 : mark->has_codes ? head
-                                   : head_without_codes,
-                 database, mark->commit, hash, mark->totals.campaigns, mark->totals.releases, mark->totals.tokens,
-                 mark->totals.promised_micro);
-  if (mark->term != 0) {
-    put_hex(term_id, mark->term_id, sizeof(mark->term_id));
-    (void)snprintf(line + LINE - 1, sizeof(line) - LINE + 1, " %020" PRIu64 " %s\n", mark->term, term_id);
-  }
+                 "%s%s %020" PRIu64 " %s %020" PRIu64 " %020" PRIu64 " %020" PRIu64 " %020" PRIu64 " %020" PRIu64
+                 " %s\n",
+                 head, database, mark->commit, hash, mark->totals.campaigns, mark->totals.releases, mark->totals.tokens,
+                 mark->totals.promised_micro, mark->term, term_id);
   /* One write of fixed length in place, synced before anything that depends on it is sent. The line is shorter than a
    * sector: a power failure leaves the old mark or the new one. */
-  if (pwrite(anchor->fd, line, (size_t)n, 0) != n || fdatasync(anchor->fd) != 0) {
+  if (pwrite(anchor->fd, line, LINE, 0) != LINE || fdatasync(anchor->fd) != 0) {
     return cv_fail(why, CV_ERR_IO, "%s: cannot write the anchor: %s", anchor->path, strerror(errno));
   }
   return CV_OK;

@@ -17,12 +17,11 @@
 enum { CV_CHUNK_BYTES = 4096, CV_CHUNK_BITS = CV_CHUNK_BYTES * 8, CV_CHUNK_CELLS = CV_CHUNK_BYTES / 4 };
 
 enum cv_chunk_kind {
-  CV_CHUNK_PLACES = 1, /* as version 0.2 stored places (places.h); read, and never written */
+  CV_CHUNK_PLACES = 1, /* by their round (places.h) */
   CV_CHUNK_PAYERS,
   CV_CHUNK_ARM,
   CV_CHUNK_ACCOUNTS,
   CV_CHUNK_GOLD,
-  CV_CHUNK_ROUNDS, /* places by their round */
   /* Of a campaign with two brokers; no arrays, but written and deleted like them (broker/two.h). */
   CV_CHUNK_TWO,     /* its key, and what has been settled with the co-broker */
   CV_CHUNK_PENDING, /* a batch of tokens that wait for the co-broker */

@@ -73,18 +73,11 @@ enum cv_err cv_privacy_init(struct cv_spec *spec, const struct cv_gate_limits *l
 }
 
 bool cv_privacy_is_unprotected(const struct cv_privacy *privacy) {
-  return privacy->is_exact && privacy->cost_micro == CV_UNPROTECTED_MICRO;
+  return privacy->is_exact;
 }
 
 uint64_t cv_privacy_worker_micro(const struct cv_privacy *privacy, const struct cv_spec *spec) {
   return cv_privacy_is_unprotected(privacy) ? CV_UNPROTECTED_MICRO : cv_spec_worker_micro(spec, privacy->cost_micro);
-}
-
-bool cv_privacy_as_before(struct cv_privacy *privacy, const struct cv_spec *spec) {
-  uint64_t today = privacy->cost_micro;
-  privacy->local.pure_micro = privacy->local.epsilon_micro;
-  privacy->cost_micro = privacy->is_exact ? spec->epsilon_micro : cv_privacy_limit_micro(privacy);
-  return privacy->cost_micro < today;
 }
 
 uint64_t cv_privacy_spent_micro(const struct cv_privacy *privacy, uint64_t n) {

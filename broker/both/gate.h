@@ -59,9 +59,6 @@ struct cv_privacy {
  */
 CV_MUST_USE enum cv_err cv_privacy_init(struct cv_spec *spec, const struct cv_gate_limits *limits,
                                         struct cv_privacy *ret, struct cv_why *why);
-/* Applies the charges of version 0.1.0, for a campaign accepted by it: a privatizer's epsilon in spite of a delta, and
- * the campaign's epsilon in spite of exact sums. True if that is less than the present rules charge. */
-bool cv_privacy_as_before(struct cv_privacy *privacy, const struct cv_spec *spec);
 /* Whether the campaign leaves its workers unprotected: their accounts are then charged as unlimited. */
 bool cv_privacy_is_unprotected(const struct cv_privacy *privacy);
 /* The most that the campaign can cost one worker, in micro-epsilon. */

@@ -23,7 +23,6 @@ struct cv_anchor_mark {
   uint64_t commit;
   struct cv_digest hash; /* chained over all commits */
   struct cv_totals totals;
-  bool has_codes; /* the database's rows have codes */
   /* The term that made the commit, of a database that several brokers share (broker/store/lineage.h); 0: of one broker.
    */
   uint64_t term;

@@ -7,7 +7,6 @@
 #include "common/base/err.h"
 
 void cv_recovery_put(const struct cv_recovery *recovery, struct cv_buf *out) {
-  /* Appended to, never reordered: rows of version 0.1.0 end two fields earlier. */
   const uint64_t fields[] = {recovery->wall_ms,      recovery->commit,
                              recovery->anchored,     recovery->first,
                              recovery->last,         recovery->ended,
@@ -18,9 +17,7 @@ void cv_recovery_put(const struct cv_recovery *recovery, struct cv_buf *out) {
   for (size_t i = 0; i < CV_COUNT(fields); i++) {
     cv_buf_put_u64(out, fields[i]);
   }
-  if (recovery->takens > 0) {
-    cv_buf_put_u64(out, recovery->takens);
-  }
+  cv_buf_put_u64(out, recovery->takens);
   for (size_t i = 0; i < recovery->takens; i++) {
     cv_buf_put(out, recovery->taken[i].term_id, sizeof(recovery->taken[i].term_id));
     cv_buf_put_u64(out, recovery->taken[i].commit);
@@ -29,11 +26,8 @@ void cv_recovery_put(const struct cv_recovery *recovery, struct cv_buf *out) {
 
 /* False if the row is damaged. */
 static bool read_taken(struct cv_reader *row, struct cv_recovery *recovery) {
-  if (cv_reader_done(row)) {
-    return true;
-  }
   uint64_t n = cv_read_u64(row);
-  if (n == 0 || n > CV_ANCHORS_MAX) {
+  if (n > CV_ANCHORS_MAX) {
     return false;
   }
   for (size_t i = 0; i < n; i++) {
@@ -56,9 +50,8 @@ enum cv_err cv_recovery_read(struct cv_reader *row, struct cv_recovery *ret) {
                               &recovery.floor_micro,  &recovery.added.releases,
                               &recovery.added.tokens, &recovery.added.promised_micro,
                               &recovery.spared_micro, &recovery.named};
-  enum { OF_BEFORE = CV_COUNT(fields) - 2 }; /* fields of version 0.1.0, which had no spared accounts */
   const uint8_t *database = cv_read(row, sizeof(recovery.database));
-  for (size_t i = 0; i < CV_COUNT(fields) && !(i == OF_BEFORE && cv_reader_done(row)); i++) {
+  for (size_t i = 0; i < CV_COUNT(fields); i++) {
     *fields[i] = cv_read_u64(row);
   }
   if (database == NULL || !read_taken(row, &recovery) || !cv_reader_done(row) || recovery.last > UINT32_MAX) {

@@ -9,7 +9,7 @@
 #include "broker/both/anchor.h"
 
 static bool is_unreadable(enum cv_err err) {
-  return err == CV_ERR_DAMAGED || err == CV_ERR_INVALID || err == CV_ERR_VERSION;
+  return err == CV_ERR_DAMAGED || err == CV_ERR_INVALID; /* one of another version is not lost */
 }
 
 /* Renames the database and its log to a name that is free. */

@@ -238,14 +238,9 @@ static enum cv_err tell_stopped(const struct work *work, void *store, struct cv_
   struct cv_vault_count count;
   CV_TRY(cv_vault_count(vault, &count, why));
   bool whole = count.current == count.keys;
-  if (count.keys == 0) {
-    cv_finding(CV_FINDING_NOTE, "start the program", "database %s: of an earlier version, without stored keys",
-               work->party->database);
-  } else {
-    cv_finding(whole ? CV_FINDING_OK : CV_FINDING_WARNING, whole ? "" : "crowdveil seal rotate",
-               "database %s: key %s wraps %" PRIu64 " of %" PRIu64 " stored keys", work->party->database,
-               cv_key_name(&current).text, count.current, count.keys);
-  }
+  cv_finding(whole ? CV_FINDING_OK : CV_FINDING_WARNING, whole ? "" : "crowdveil seal rotate",
+             "database %s: key %s wraps %" PRIu64 " of %" PRIu64 " stored keys", work->party->database,
+             cv_key_name(&current).text, count.current, count.keys);
   return CV_OK;
 }
 

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/rng.h"
 #include "common/base/table.h"
 
 /* A campaign's sealing context, kept while the campaign runs. */
@@ -18,8 +17,6 @@ struct cv_vault {
   struct cv_ring ring;
   struct cv_vault_rows rows;
   uint8_t database[CV_DATABASE_ID_BYTES];
-  uint64_t recoveries;
-  bool is_empty;
   bool has_term;
   uint8_t term[CV_TERM_ID_BYTES];
   struct seal_entry *seals;
@@ -50,10 +47,6 @@ void cv_vault_free(struct cv_vault *vault) {
   CV_TABLE_DRAIN(vault->seals, seal_entry_free);
   cv_ring_fini(&vault->ring);
   free(vault);
-}
-
-bool cv_vault_is_empty(const struct cv_vault *vault) {
-  return vault->is_empty;
 }
 
 struct cv_key_id cv_vault_current(const struct cv_vault *vault) {
@@ -161,95 +154,40 @@ static enum cv_err put(struct cv_vault *vault, struct place place, const struct 
   if (err != CV_OK) {
     return fail_own(err, why);
   }
-  CV_TRY(vault->rows.ops->put(vault->rows.data, &row, why));
-  vault->is_empty = false;
-  return CV_OK;
+  return vault->rows.ops->put(vault->rows.data, &row, why);
 }
 
 /* The master keys that wrap stored keys, compared with a ring. */
 struct masters {
   const struct cv_vault *vault;
   const struct cv_ring *ring;
-  bool is_empty;
 };
 
 static enum cv_err take_master(void *taker, const struct cv_key_id *id, struct cv_why *why) {
-  struct masters *masters = taker;
-  masters->is_empty = false;
+  const struct masters *masters = taker;
   return id == NULL || cv_ring_find(masters->ring, id) != NULL ? CV_OK
                                                                : fail_master(masters->vault, masters->ring, id, why);
 }
 
 /* Each master key that wraps stored keys must be in the ring. */
-static enum cv_err check_masters(const struct cv_vault *vault, const struct cv_ring *ring, bool *ret_is_empty,
-                                 struct cv_why *why) {
-  struct masters masters = {.vault = vault, .ring = ring, .is_empty = true};
-  enum cv_err err = vault->rows.ops->masters(vault->rows.data, take_master, &masters, why);
-  *ret_is_empty = masters.is_empty;
-  return err;
-}
-
-/* ---- keys of earlier versions ---- */
-
-static uint64_t own_number(const struct cv_vault *vault) {
-  struct cv_reader id = cv_reader_over(vault->database, sizeof(vault->database));
-  return cv_read_u64(&id);
-}
-
-/* As versions up to 0.2.0 derived it. Such a database is older than any rotation, so its key is the ring's oldest. */
-static enum cv_err derive(const struct cv_vault *vault, struct place place, struct cv_key *ret) {
-  const struct cv_key *master = vault->ring.item[vault->ring.n - 1].key;
-  switch ((enum cv_vault_use)place.use) {
-    case CV_VAULT_ROWS:
-      return cv_key_derive(master, "crowdveil rows", own_number(vault), ret);
-    case CV_VAULT_TICKETS:
-      return cv_key_derive(master, "crowdveil tickets", cv_mix64(own_number(vault) + vault->recoveries), ret);
-    case CV_VAULT_SEAL:
-    default:
-      return cv_key_derive(master, "crowdveil campaign", place.campaign, ret);
-  }
-}
-
-static enum cv_err adopt_one(struct cv_vault *vault, struct place place, struct cv_why *why) {
-  struct cv_key key;
-  enum cv_err err = derive(vault, place, &key);
-  if (err != CV_OK) {
-    return fail_own(err, why);
-  }
-  err = put(vault, place, &key, why);
-  cv_key_wipe(&key);
-  return err;
-}
-
-static const struct place own_keys[] = {{0, CV_VAULT_SEAL}, {0, CV_VAULT_ROWS}, {0, CV_VAULT_TICKETS}};
-
-enum cv_err cv_vault_adopt(struct cv_vault *vault, struct cv_why *why) {
-  uint32_t id = 0;
-  for (size_t i = 0; i < CV_COUNT(own_keys); i++) {
-    CV_TRY(adopt_one(vault, own_keys[i], why));
-  }
-  for (;;) {
-    CV_TRY(vault->rows.ops->secrets(vault->rows.data, id, &id, why));
-    if (id == 0) {
-      return CV_OK;
-    }
-    CV_TRY(adopt_one(vault, (struct place){id, CV_VAULT_SEAL}, why));
-  }
+static enum cv_err check_masters(const struct cv_vault *vault, const struct cv_ring *ring, struct cv_why *why) {
+  struct masters masters = {.vault = vault, .ring = ring};
+  return vault->rows.ops->masters(vault->rows.data, take_master, &masters, why);
 }
 
 /* ---- changes ---- */
 
 enum cv_err cv_vault_open(struct cv_vault *vault, struct cv_vault_rows rows,
-                          const uint8_t database[CV_DATABASE_ID_BYTES], uint64_t recoveries, struct cv_why *why) {
+                          const uint8_t database[CV_DATABASE_ID_BYTES], struct cv_why *why) {
   vault->rows = rows;
-  vault->recoveries = recoveries;
   memcpy(vault->database, database, CV_DATABASE_ID_BYTES);
-  return check_masters(vault, &vault->ring, &vault->is_empty, why);
+  return check_masters(vault, &vault->ring, why);
 }
 
 enum cv_err cv_vault_begin(struct cv_vault *vault, struct cv_why *why) {
+  static const enum cv_vault_use own_keys[] = {CV_VAULT_SEAL, CV_VAULT_ROWS, CV_VAULT_TICKETS};
   for (size_t i = 0; i < CV_COUNT(own_keys); i++) {
-    CV_TRY(cv_vault_renew(vault, own_keys[i].campaign, (enum cv_vault_use)own_keys[i].use, why));
+    CV_TRY(cv_vault_renew(vault, 0, own_keys[i], why));
   }
   return CV_OK;
 }
@@ -298,8 +236,7 @@ enum cv_err cv_vault_rewrap(struct cv_vault *vault, struct cv_why *why) {
 
 enum cv_err cv_vault_trust(struct cv_vault *vault, const struct cv_ring *ring, struct cv_why *why) {
   struct cv_ring copy;
-  bool is_empty;
-  CV_TRY(check_masters(vault, ring, &is_empty, why));
+  CV_TRY(check_masters(vault, ring, why));
   if (cv_ring_copy(ring, ring->n, &copy) != CV_OK) {
     return cv_fail(why, CV_ERR_NOMEM, "out of memory");
   }
@@ -318,10 +255,6 @@ enum cv_err cv_vault_key(struct cv_vault *vault, uint32_t campaign, enum cv_vaul
                          struct cv_why *why) {
   struct cv_vault_row row;
   bool found;
-  if (vault->is_empty) {
-    enum cv_err err = derive(vault, (struct place){campaign, use}, ret);
-    return err == CV_OK ? err : fail_own(err, why);
-  }
   CV_TRY(vault->rows.ops->get(vault->rows.data, campaign, use, &row, &found, why));
   return found ? take_row(vault, &row, ret, why)
                : cv_fail(why, CV_ERR_NOT_FOUND, "%s: table wrapped_key: no key of campaign %u, use %u", name_of(vault),
@@ -386,14 +319,13 @@ enum cv_err cv_vault_count(struct cv_vault *vault, struct cv_vault_count *ret, s
 /* ---- with a transaction ---- */
 
 enum cv_err cv_vault_keep(struct cv_vault *vault, struct cv_why *why) {
-  bool is_empty = cv_vault_is_empty(vault);
   struct cv_vault_count count = {.keys = 0};
   CV_TRY(cv_vault_count(vault, &count, why));
-  if (!is_empty && count.current == count.keys) {
+  if (count.current == count.keys) {
     return CV_OK;
   }
   CV_TRY(vault->rows.ops->begin(vault->rows.data, why));
-  enum cv_err err = is_empty ? cv_vault_adopt(vault, why) : cv_vault_rewrap(vault, why);
+  enum cv_err err = cv_vault_rewrap(vault, why);
   err = err == CV_OK ? vault->rows.ops->commit(vault->rows.data, why) : err;
   if (err != CV_OK) {
     vault->rows.ops->rollback(vault->rows.data);

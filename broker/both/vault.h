@@ -5,9 +5,6 @@
  * use and master key are bound to each wrapped key, so that none fits in another place. A purged campaign's key is
  * deleted, and what it sealed is unreadable from then on.
  *
- * A database of version 0.2.0 or earlier has no keys: they were derived from its one master key. Until cv_vault_adopt()
- * stores them, the vault derives them, too.
- *
  * Keys are in key memory (common/crypto/secret.h), or on the stack for a moment and wiped.
  */
 #ifndef CV_BROKER_BOTH_VAULT_H
@@ -33,22 +30,16 @@ CV_MUST_USE enum cv_err cv_vault_new(const struct cv_ring *ring, struct cv_vault
 void cv_vault_free(struct cv_vault *vault);
 
 /*
- * Before any of the functions below: the rows, whose database is borrowed, and its id. `recoveries` is only used to
- * derive keys.
+ * Before any of the functions below: the rows, whose database is borrowed, and its id.
  * CV_ERR_DAMAGED, with the names of the master keys, if the ring has none that wrapped the stored keys.
  */
 CV_MUST_USE enum cv_err cv_vault_open(struct cv_vault *vault, struct cv_vault_rows rows,
-                                      const uint8_t database[CV_DATABASE_ID_BYTES], uint64_t recoveries,
-                                      struct cv_why *why);
-/* No key is stored: a new database, or one of an earlier version. */
-bool cv_vault_is_empty(const struct cv_vault *vault);
+                                      const uint8_t database[CV_DATABASE_ID_BYTES], struct cv_why *why);
 
 /* The functions that change the table run in the caller's transaction. */
 
 /* Stores a new database's own keys. */
 CV_MUST_USE enum cv_err cv_vault_begin(struct cv_vault *vault, struct cv_why *why);
-/* Stores the derived keys of a database of an earlier version, for each campaign that has secrets or may get some. */
-CV_MUST_USE enum cv_err cv_vault_adopt(struct cv_vault *vault, struct cv_why *why);
 /* Stores a new random key; replaces an older one of the same use. */
 CV_MUST_USE enum cv_err cv_vault_renew(struct cv_vault *vault, uint32_t campaign, enum cv_vault_use use,
                                        struct cv_why *why);
@@ -59,7 +50,7 @@ CV_MUST_USE enum cv_err cv_vault_rewrap(struct cv_vault *vault, struct cv_why *w
 
 /* In transactions of their own: */
 
-/* Stores keys that an earlier version derived, and wraps anew what the ring's current key does not wrap. */
+/* Wraps anew what the ring's current key does not wrap. */
 CV_MUST_USE enum cv_err cv_vault_keep(struct cv_vault *vault, struct cv_why *why);
 /*
  * Wraps all keys anew by the current key of another ring, which must have the key that wraps now, and forgets every

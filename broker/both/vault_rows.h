@@ -41,8 +41,6 @@ struct cv_vault_rows_ops {
   enum cv_err (*masters)(void *data, enum cv_err (*take)(void *taker, const struct cv_key_id *id, struct cv_why *why),
                          void *taker, struct cv_why *why);
   enum cv_err (*count)(void *data, const struct cv_key_id *master, struct cv_vault_count *ret, struct cv_why *why);
-  /* The first campaign above `after` that has secrets or may get some; 0: none. */
-  enum cv_err (*secrets)(void *data, uint32_t after, uint32_t *ret, struct cv_why *why);
   /* A transaction of the vault's own. `rollback` also after a failed commit. */
   enum cv_err (*begin)(void *data, struct cv_why *why);
   enum cv_err (*commit)(void *data, struct cv_why *why);

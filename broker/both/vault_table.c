@@ -3,14 +3,7 @@
 
 #include <string.h>
 
-#include "broker/both/ids.h"
 #include "common/db/db_hook.h"
-
-const char CV_VAULT_STEP[] =
-    "CREATE TABLE wrapped_key (campaign INTEGER NOT NULL, use INTEGER NOT NULL, master BLOB NOT NULL,"
-    "  wrapped BLOB NOT NULL, PRIMARY KEY (campaign, use));";
-const char CV_VAULT_STAND_IN[] =
-    "CREATE TEMP TABLE wrapped_key (campaign INTEGER, use INTEGER, master BLOB, wrapped BLOB)";
 
 static enum cv_err put(void *db, const struct cv_vault_row *row, struct cv_why *why) {
   sqlite3_stmt *stmt;
@@ -110,14 +103,6 @@ static enum cv_err count(void *db, const struct cv_key_id *master, struct cv_vau
   return CV_OK;
 }
 
-static enum cv_err secrets(void *db, uint32_t after, uint32_t *ret, struct cv_why *why) {
-  static const char sql[] =
-      "SELECT id FROM (SELECT id FROM campaign WHERE id NOT IN (SELECT campaign FROM ended)"
-      " UNION SELECT campaign FROM journal UNION SELECT campaign FROM chunk)"
-      " WHERE id > ? LIMIT 1";
-  return cv_ids_next(db, sql, after, ret, why);
-}
-
 static enum cv_err begin(void *db, struct cv_why *why) {
   return cv_db_begin(db, why);
 }
@@ -146,7 +131,6 @@ struct cv_vault_rows cv_vault_table(struct cv_db *db) {
                                                .other = other,
                                                .masters = masters,
                                                .count = count,
-                                               .secrets = secrets,
                                                .begin = begin,
                                                .commit = commit,
                                                .rollback = rollback,

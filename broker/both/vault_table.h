@@ -6,9 +6,10 @@
 #include "broker/both/vault_rows.h"
 #include "common/db/db.h"
 
-extern const char CV_VAULT_STEP[]; /* the schema step that makes the table */
-/* Makes an empty temporary table for a database before that step that is open for reading only. */
-extern const char CV_VAULT_STAND_IN[];
+/* The table, for the schema. */
+#define CV_VAULT_TABLE                                                                               \
+  "CREATE TABLE wrapped_key (campaign INTEGER NOT NULL, use INTEGER NOT NULL, master BLOB NOT NULL," \
+  "  wrapped BLOB NOT NULL, PRIMARY KEY (campaign, use));"
 
 /* The database is borrowed. */
 struct cv_vault_rows cv_vault_table(struct cv_db *db);

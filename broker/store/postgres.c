@@ -147,7 +147,7 @@ static enum cv_err open_vault(void *data, struct cv_why *why) {
   if (cv_vault_new(&remote->ring, &remote->term.vault) != CV_OK) {
     return cv_fail(why, CV_ERR_NOMEM, "out of memory");
   }
-  CV_TRY(cv_vault_open(remote->term.vault, cv_postgres_keys(remote), remote->term.mark.database, 0, why));
+  CV_TRY(cv_vault_open(remote->term.vault, cv_postgres_keys(remote), remote->term.mark.database, why));
   if (remote->term.is_new) {
     return CV_OK;
   }
@@ -169,7 +169,7 @@ static const char read_meta[] =
 
 /* The database's mark; the code is checked once its key is known. */
 static enum cv_err take_meta(struct cv_remote *remote, const PGresult *result, struct cv_why *why) {
-  struct cv_anchor_mark mark = {.has_codes = true};
+  struct cv_anchor_mark mark = {.commit = 0};
   uint8_t stored[CV_POSTGRES_CODE_BYTES], code[CV_POSTGRES_CODE_BYTES];
   remote->term.is_new = PQntuples(result) == 0;
   if (remote->term.is_new) {
@@ -448,13 +448,12 @@ static enum cv_err make_store(void *data, struct cv_why *why) {
   uint8_t code[CV_POSTGRES_CODE_BYTES] = {0};
   struct cv_key key;
   CV_TRY(cv_meta_new("broker", &remote->term.mark, why));
-  remote->term.mark.has_codes = true;
   cv_vault_free(remote->term.vault);
   remote->term.vault = NULL;
   if (cv_vault_new(&remote->ring, &remote->term.vault) != CV_OK) {
     return cv_fail(why, CV_ERR_NOMEM, "out of memory");
   }
-  CV_TRY(cv_vault_open(remote->term.vault, cv_postgres_keys(remote), remote->term.mark.database, 0, why));
+  CV_TRY(cv_vault_open(remote->term.vault, cv_postgres_keys(remote), remote->term.mark.database, why));
   CV_TRY(cv_pg_queue(remote->pg, "BEGIN ISOLATION LEVEL READ COMMITTED", NULL, NULL, why));
   CV_TRY(cv_vault_begin(remote->term.vault, why));
   CV_TRY(cv_vault_key(remote->term.vault, 0, CV_VAULT_ROWS, &key, why));

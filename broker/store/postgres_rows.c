@@ -616,12 +616,6 @@ static enum cv_err count_keys(void *data, const struct cv_key_id *master, struct
   return CV_OK;
 }
 
-/* Only databases that derived their keys have secrets without one. */
-static enum cv_err secrets(void *data, uint32_t after, uint32_t *ret, struct cv_why *why) {
-  *ret = 0;
-  return CV_OK;
-}
-
 static enum cv_err begin_keys(void *data, struct cv_why *why) {
   struct cv_remote *remote = data;
   struct cv_anchor_mark mark = remote->term.mark;
@@ -645,7 +639,6 @@ struct cv_vault_rows cv_postgres_keys(struct cv_remote *remote) {
                                                .other = other_key,
                                                .masters = masters,
                                                .count = count_keys,
-                                               .secrets = secrets,
                                                .begin = begin_keys,
                                                .commit = commit,
                                                .rollback = rollback,

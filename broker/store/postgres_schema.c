@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/before.h"
+
 enum { LOCK_TRIES = 20, LOCK_AGAIN_MS = 50 };
 
 /* Sealed values do not compress: EXTERNAL. A chunk is a little more than half a page, so it stays in its row. What
@@ -83,12 +85,22 @@ static enum cv_err read_version(struct cv_pg *pg, unsigned *ret_schema, unsigned
   return err;
 }
 
+static enum cv_err check_image(struct cv_pg *pg, unsigned schema, unsigned image, struct cv_why *why) {
+  return image >= CV_POSTGRES_IMAGE ? CV_OK
+                                    : cv_fail(why, CV_ERR_VERSION,
+                                              "%s: tables of version %u.%u, " CV_BEFORE
+                                              "; drop the schema crowdveil, and move the brokers' "
+                                              "anchors and the seal key away together",
+                                              cv_pg_where(pg), schema, image);
+}
+
 enum cv_err cv_postgres_schema_check(struct cv_pg *pg, struct cv_why *why) {
   unsigned schema, image;
   CV_TRY(read_version(pg, &schema, &image, why));
   if (schema == 0) {
     return cv_fail(why, CV_ERR_NOT_FOUND, "%s: no tables; expected --migrate to have made them", cv_pg_where(pg));
   }
+  CV_TRY(check_image(pg, schema, image, why));
   return schema == CV_POSTGRES_SCHEMA && image == CV_POSTGRES_IMAGE
              ? CV_OK
              : cv_fail(why, CV_ERR_VERSION, "%s: tables of version %u.%u; expected %u.%u", cv_pg_where(pg), schema,
@@ -151,6 +163,7 @@ enum cv_err cv_postgres_schema_migrate(struct cv_pg *pg, const char *user, unsig
   unsigned image;
   CV_TRY(cv_postgres_lock(pg, why));
   CV_TRY(read_version(pg, ret_from, &image, why));
+  CV_TRY(*ret_from == 0 ? CV_OK : check_image(pg, *ret_from, image, why));
   if (*ret_from > CV_POSTGRES_SCHEMA || image > CV_POSTGRES_IMAGE) {
     return cv_fail(why, CV_ERR_VERSION, "%s: tables of version %u.%u; expected at most %u.%u", cv_pg_where(pg),
                    *ret_from, image, CV_POSTGRES_SCHEMA, CV_POSTGRES_IMAGE);

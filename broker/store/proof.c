@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/store/proof.h"
 
-const char CV_SQLITE_PROOF_STEP[] =
-    "ALTER TABLE campaign ADD COLUMN code BLOB;"
-    "ALTER TABLE plan ADD COLUMN code BLOB;"
-    "ALTER TABLE release ADD COLUMN code BLOB;"
-    "ALTER TABLE ledger ADD COLUMN code BLOB;"
-    "ALTER TABLE recovery ADD COLUMN code BLOB;"
-    /* what a start reads of ended campaigns; campaign 0: sums over all forgotten ones */
-    "CREATE TABLE ended (campaign INTEGER PRIMARY KEY, image BLOB NOT NULL, code BLOB);" CV_PROOF_TABLE;
-
 /* New parts must be appended. */
 static const struct cv_proof_part parts[] = {
     [CV_PART_META] = {.table = "meta"},
@@ -29,13 +20,13 @@ static enum cv_err code(void *data, const void *bytes, size_t n, uint8_t ret[2 *
   return cv_mac_tag(data, bytes, n, ret, (size_t)2 * CV_PROOF_CODE_BYTES);
 }
 
-enum cv_err cv_sqlite_proof_begin(struct cv_db *db, const struct cv_key *key, bool adopts, bool is_new,
-                                  struct cv_mac **ret_mac, enum cv_proof *ret, struct cv_why *why) {
+enum cv_err cv_sqlite_proof_begin(struct cv_db *db, const struct cv_key *key, bool is_new, struct cv_mac **ret_mac,
+                                  struct cv_why *why) {
   enum cv_err err = cv_mac_new(key, ret_mac);
   if (err != CV_OK) {
     return cv_fail(why, err, "the broker's database: cannot use the key of its codes: %s", cv_err_text(err));
   }
   const struct cv_proof_config config = {
-      .part = parts, .parts = CV_COUNT(parts), .code = code, .data = *ret_mac, .adopts = adopts, .is_new = is_new};
-  return cv_proof_begin(db, &config, ret, why);
+      .part = parts, .parts = CV_COUNT(parts), .code = code, .data = *ret_mac, .is_new = is_new};
+  return cv_proof_begin(db, &config, why);
 }

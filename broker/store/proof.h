@@ -25,12 +25,9 @@ enum cv_sqlite_part {
   CV_SQLITE_PARTS
 };
 
-/* The schema step after which rows have codes. */
-extern const char CV_SQLITE_PROOF_STEP[];
-
-/* Calls cv_proof_begin() with codes under `key`; `adopts` and `is_new` are its own. The caller owns `*ret_mac`, also
- * after an error, and frees it after the database is closed. */
-CV_MUST_USE enum cv_err cv_sqlite_proof_begin(struct cv_db *db, const struct cv_key *key, bool adopts, bool is_new,
-                                              struct cv_mac **ret_mac, enum cv_proof *ret, struct cv_why *why);
+/* Calls cv_proof_begin() with codes under `key`; `is_new` is its own. The caller owns `*ret_mac`, also after an error,
+ * and frees it after the database is closed. */
+CV_MUST_USE enum cv_err cv_sqlite_proof_begin(struct cv_db *db, const struct cv_key *key, bool is_new,
+                                              struct cv_mac **ret_mac, struct cv_why *why);
 
 #endif

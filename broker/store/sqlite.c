@@ -8,40 +8,32 @@
 #include "broker/both/meta.h"
 #include "broker/both/vault_table.h"
 #include "broker/store/proof.h"
-#include "broker/store/sealed.h"
-
-/* No table changes: chunks and journal rows say where places are in another way, which earlier versions cannot read. */
-#define CV_ROUNDS_STEP "SELECT 1;"
-/* The same for chunks of campaigns with two brokers (two.h), and rows with their terms. */
-#define CV_TWO_STEP "SELECT 1;"
+#include "common/base/before.h"
 
 static const char *const schema_steps[] = {
     CV_META_TABLE
-    "CREATE TABLE campaign (id INTEGER PRIMARY KEY, image BLOB NOT NULL, state BLOB, standings BLOB);"
-    "CREATE TABLE plan (campaign INTEGER NOT NULL, number INTEGER NOT NULL, image BLOB NOT NULL,"
+    "CREATE TABLE campaign (id INTEGER PRIMARY KEY, image BLOB NOT NULL, state BLOB, standings BLOB, code BLOB);"
+    "CREATE TABLE plan (campaign INTEGER NOT NULL, number INTEGER NOT NULL, image BLOB NOT NULL, code BLOB,"
     "  PRIMARY KEY (campaign, number)) WITHOUT ROWID;"
-    "CREATE TABLE release (campaign INTEGER NOT NULL, number INTEGER NOT NULL, image BLOB NOT NULL,"
+    "CREATE TABLE release (campaign INTEGER NOT NULL, number INTEGER NOT NULL, image BLOB NOT NULL, code BLOB,"
     "  PRIMARY KEY (campaign, number)) WITHOUT ROWID;"
-    "CREATE TABLE ledger (campaign INTEGER NOT NULL, arm INTEGER NOT NULL, image BLOB NOT NULL,"
+    "CREATE TABLE ledger (campaign INTEGER NOT NULL, arm INTEGER NOT NULL, image BLOB NOT NULL, code BLOB,"
     "  PRIMARY KEY (campaign, arm)) WITHOUT ROWID;"
-    "CREATE TABLE recovery (number INTEGER PRIMARY KEY, image BLOB NOT NULL);"
+    "CREATE TABLE recovery (number INTEGER PRIMARY KEY, image BLOB NOT NULL, code BLOB);"
     "CREATE TABLE journal (id INTEGER PRIMARY KEY, made INTEGER NOT NULL, campaign INTEGER NOT NULL,"
     "  sealed BLOB NOT NULL);"
     "CREATE TABLE chunk (campaign INTEGER NOT NULL, kind INTEGER NOT NULL, number INTEGER NOT NULL,"
-    "  made INTEGER NOT NULL, sealed BLOB NOT NULL, PRIMARY KEY (campaign, kind, number));",
-    CV_SQLITE_PROOF_STEP,
-    CV_VAULT_STEP,
-    CV_ROUNDS_STEP,
-    CV_TWO_STEP,
+    "  made INTEGER NOT NULL, sealed BLOB NOT NULL, PRIMARY KEY (campaign, kind, number));"
+    /* what a start reads of ended campaigns; campaign 0: sums over all forgotten ones */
+    "CREATE TABLE ended (campaign INTEGER PRIMARY KEY, image BLOB NOT NULL, code BLOB);" CV_PROOF_TABLE CV_VAULT_TABLE,
 };
-/* Versions of the schema: the first with codes of the rows, with records of ended campaigns, with keys. */
-enum { WITH_CODES = 2, WITH_RECORDS = 2, WITH_KEYS = 3 };
 
 static const struct cv_db_schema schema = {
     .application_id = 0x43564252, /* "CVBR" */
     .steps = schema_steps,
     .count = (int)CV_COUNT(schema_steps),
-    .oldest = 1,
+    .first = 6,
+    .advice = CV_BEFORE_BROKER,
 };
 
 struct sqlite {
@@ -54,101 +46,47 @@ struct sqlite {
 
 /* ---- opening ---- */
 
-/* Ends a transaction: commits if `err` is CV_OK. */
-static enum cv_err end(struct sqlite *store, enum cv_err err, struct cv_why *why) {
-  err = err == CV_OK ? cv_db_commit(store->db, why) : err;
-  if (err != CV_OK) {
-    cv_db_rollback(store->db);
-  }
-  return err;
-}
-
-/* A new database's identity and keys. The codes of these rows come after: a start that stops in between leaves rows
- * without codes and no anchor, and the next one adds the codes. */
-static enum cv_err write_new(struct sqlite *store, struct cv_why *why) {
-  CV_TRY(cv_meta_new("broker", &store->to.mark, why)); /* it starts again at campaign 1 */
-  CV_TRY(cv_vault_open(store->vault, cv_vault_table(store->db), store->to.mark.database, 0, why));
-  CV_TRY(cv_db_begin(store->db, why));
-  enum cv_err err = cv_meta_insert(store->db, &store->to.mark, why);
-  err = err == CV_OK ? cv_vault_begin(store->vault, why) : err;
-  return end(store, err, why);
-}
-
-/*
- * Checks every row against its code. Rows without codes are accepted only if the database never had any: the anchor,
- * which is outside the state folder, records that it has codes, so they cannot be removed.
- */
-static enum cv_err prove(struct sqlite *store, const struct cv_store_files *files, bool has_codes, bool found,
-                         struct cv_why *why) {
-  enum cv_proof proof = CV_PROOF_NONE;
+/* Checks every row against its code; `is_new`: they are made in the open transaction. */
+static enum cv_err prove(struct sqlite *store, const struct cv_store_files *files, bool is_new, struct cv_why *why) {
   struct cv_key key;
-  bool is_new = !cv_vault_is_empty(store->vault); /* databases of before have no stored keys */
   CV_TRY(cv_vault_key(store->vault, 0, CV_VAULT_ROWS, &key, why));
-  enum cv_err err = cv_sqlite_proof_begin(store->db, &key, !has_codes || !found, is_new, &store->mac, &proof, why);
+  enum cv_err err = cv_sqlite_proof_begin(store->db, &key, is_new, &store->mac, why);
   cv_key_wipe(&key);
   if (err == CV_ERR_DAMAGED && !files->readonly) {
     struct cv_why reason = *why;
     return cv_fail(why, err, "%.400s; check seal_key first; if it is right, restore a copy and run crowdveil recover",
                    reason.text);
   }
-  CV_TRY(err);
-  store->to.mark.has_codes = proof != CV_PROOF_NONE;
+  return err;
+}
+
+static enum cv_err open_vault(struct sqlite *store, struct cv_why *why) {
+  return cv_vault_open(store->vault, cv_vault_table(store->db), store->to.mark.database, why);
+}
+
+static enum cv_err write_new(struct sqlite *store, const struct cv_store_files *files, struct cv_why *why) {
+  CV_TRY(cv_meta_insert(store->db, &store->to.mark, why));
+  CV_TRY(cv_vault_begin(store->vault, why));
+  CV_TRY(prove(store, files, true, why));
+  return cv_db_commit(store->db, why);
+}
+
+/* A new database's identity, keys and codes, in one transaction. */
+static enum cv_err make_new(struct sqlite *store, const struct cv_store_files *files, struct cv_why *why) {
+  CV_TRY(cv_meta_new("broker", &store->to.mark, why)); /* it starts again at campaign 1 */
+  CV_TRY(open_vault(store, why));
+  CV_TRY(cv_db_begin(store->db, why));
+  enum cv_err err = write_new(store, files, why);
+  if (err != CV_OK) {
+    cv_db_rollback(store->db);
+  }
+  return err;
+}
+
+static enum cv_err open_found(struct sqlite *store, const struct cv_store_files *files, struct cv_why *why) {
+  CV_TRY(open_vault(store, why));
+  CV_TRY(prove(store, files, false, why));
   return files->readonly ? CV_OK : cv_vault_keep(store->vault, why);
-}
-
-/* Whether the key fits a database whose keys were derived from it: rows of version 0.1.0 have no codes that would tell,
- * and must not get codes under a key that opens none of them. */
-static enum cv_err check_derived(struct sqlite *store, struct cv_why *why) {
-  sqlite3_stmt *stmt;
-  int row;
-  CV_TRY(cv_db_prepare(store->db, "SELECT campaign, made, sealed FROM journal LIMIT 1", &stmt, why));
-  CV_TRY(cv_db_step(store->db, stmt, &row, why));
-  if (row == 0) {
-    return CV_OK;
-  }
-  struct cv_sealed sealed = {.vault = store->vault};
-  memcpy(sealed.database, store->to.mark.database, sizeof(sealed.database));
-  const uint64_t commit = (uint64_t)sqlite3_column_int64(stmt, 1);
-  const struct cv_sealed_place place = {
-      .campaign = (uint32_t)sqlite3_column_int64(stmt, 0), .number = commit, .commit = commit};
-  enum cv_err err =
-      cv_sealed_open(&sealed, &place, sqlite3_column_blob(stmt, 2), (size_t)sqlite3_column_bytes(stmt, 2));
-  cv_sealed_fini(&sealed);
-  (void)sqlite3_reset(stmt);
-  return err == CV_ERR_DAMAGED
-             ? cv_fail(why, err,
-                       "the broker's database: a journal row does not open; check seal_key first; if it is "
-                       "right, restore a copy and run crowdveil recover")
-         : err == CV_OK ? err
-                        : cv_fail(why, err, "the broker's database: %s", cv_err_text(err));
-}
-
-/* Opens the keys of a database that was found. */
-static enum cv_err open_keys(struct sqlite *store, struct cv_why *why) {
-  sqlite3_stmt *stmt;
-  int row;
-  CV_TRY(cv_db_prepare(store->db, "SELECT count(*) FROM recovery", &stmt, why));
-  CV_TRY(cv_db_step(store->db, stmt, &row, why));
-  uint64_t recoveries = row == 0 ? 0 : (uint64_t)sqlite3_column_int64(stmt, 0);
-  (void)sqlite3_reset(stmt);
-  CV_TRY(cv_vault_open(store->vault, cv_vault_table(store->db), store->to.mark.database, recoveries, why));
-  return cv_vault_is_empty(store->vault) ? check_derived(store, why) : CV_OK;
-}
-
-static enum cv_err open_for_repair(struct sqlite *store, const struct cv_store_files *files, bool is_anchored,
-                                   const struct cv_anchor_mark *anchor, bool found, struct cv_why *why) {
-  CV_TRY(found ? open_keys(store, why) : write_new(store, why));
-  CV_TRY(prove(store, files, is_anchored && anchor->has_codes, found, why));
-  store->to.found = cv_meta_marks(&store->to.mark, found, anchor, is_anchored);
-  return CV_OK;
-}
-
-/* A database of an earlier version that is opened read-only gets the tables that it lacks, empty and temporary. */
-static enum cv_err stand_in(struct sqlite *store, struct cv_why *why) {
-  if (cv_db_version(store->db) < WITH_RECORDS) {
-    CV_TRY(cv_db_exec(store->db, "CREATE TEMP TABLE ended (campaign INTEGER, image BLOB)", why));
-  }
-  return cv_db_version(store->db) < WITH_KEYS ? cv_db_exec(store->db, CV_VAULT_STAND_IN, why) : CV_OK;
 }
 
 /* For examining: neither creates nor changes a file. */
@@ -156,37 +94,31 @@ static enum cv_err open_readonly(struct sqlite *store, const struct cv_store_fil
   struct cv_anchor_mark mark = {0};
   bool anchored = false, found = false;
   CV_TRY(cv_anchor_peek(files->anchor, &anchored, &mark, why));
-  /* A database with an anchor that has codes must have them: an older schema would be a downgrade. */
-  struct cv_db_schema known = schema;
-  known.known = mark.has_codes ? WITH_CODES : 0;
-  CV_TRY(cv_db_open_readonly(files->database, &known, &store->db, why));
-  CV_TRY(stand_in(store, why));
+  CV_TRY(cv_db_open_readonly(files->database, &schema, &store->db, why));
   CV_TRY(cv_meta_read(store->db, "broker", &store->to.mark, &found, why));
   if (!found) {
     return cv_fail(why, CV_ERR_DAMAGED, "%s is empty", files->database);
   }
-  return open_for_repair(store, files, anchored, &mark, true, why);
+  CV_TRY(open_found(store, files, why));
+  store->to.found = cv_meta_marks(&store->to.mark, true, &mark, anchored);
+  return CV_OK;
 }
 
 /* For running and for repair: opens or creates both files. */
 static enum cv_err open_both(struct sqlite *store, const struct cv_store_files *files, struct cv_why *why) {
   struct cv_anchor_mark mark = {0};
   bool anchored = false, found = false;
-  /* The anchor is peeked at first, because its mark decides which schema is acceptable; only then is it created. */
-  CV_TRY(cv_anchor_peek(files->anchor, &anchored, &mark, why));
-  struct cv_db_schema known = schema;
-  known.known = mark.has_codes ? WITH_CODES : 0;
-  CV_TRY(cv_db_open(files->database, files->vfs, &known, &store->db, why));
+  CV_TRY(cv_db_open(files->database, files->vfs, &schema, &store->db, why));
   CV_TRY(cv_meta_read(store->db, "broker", &store->to.mark, &found, why));
   CV_TRY(cv_anchor_open(files->anchor, &store->to.anchor, &anchored, &mark, why));
-  if (files->repair) {
-    return open_for_repair(store, files, anchored, &mark, found, why);
-  }
   /* First the order of commits, then the codes: an older copy gets the error that names both commits. */
   const struct cv_store_marks marks = cv_meta_marks(&store->to.mark, found, &mark, anchored);
-  CV_TRY(cv_meta_check(&marks, found, files, why));
-  CV_TRY(found ? open_keys(store, why) : write_new(store, why));
-  CV_TRY(prove(store, files, mark.has_codes, found, why));
+  CV_TRY(files->repair ? CV_OK : cv_meta_check(&marks, found, files, why));
+  CV_TRY(found ? open_found(store, files, why) : make_new(store, files, why));
+  if (files->repair) {
+    store->to.found = cv_meta_marks(&store->to.mark, found, &mark, anchored);
+    return CV_OK;
+  }
   /* A crash between commit and anchor leaves the anchor one commit behind. It catches up here, before this run sends
    * anything; a new database gets its first mark. */
   return cv_anchor_write(store->to.anchor, &store->to.mark, why);
@@ -338,7 +270,6 @@ static enum cv_err each(void *data, enum cv_backend_query query, uint32_t campai
   }
 }
 
-/* Those that are open, and those that an older program left without a record. */
 static enum cv_err next_open(void *data, uint32_t after, uint32_t *ret, struct cv_why *why) {
   static const char sql[] = "SELECT id FROM campaign WHERE id > ?1 AND id NOT IN (SELECT campaign FROM ended) LIMIT 1";
   const struct sqlite *store = data;

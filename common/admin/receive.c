@@ -151,10 +151,6 @@ static enum cv_err converse(struct receiver *receiver, uint64_t *ret_bytes, stru
   }
   /* "HTTP/1.1 200": the status begins at the ninth character. */
   long status = strtol(receiver->head + 9, NULL, 10);
-  if (status == 404 || status == 405) {
-    return cv_fail(why, CV_ERR_STATE, "%s: the running daemon is of an earlier version, which makes no copies",
-                   receiver->path);
-  }
   if (status != 200) {
     return refused(receiver, body, why);
   }

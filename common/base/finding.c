@@ -15,6 +15,10 @@ const char *cv_finding_text(enum cv_finding level) {
   return text[level];
 }
 
+const char *cv_finding_advice(enum cv_err err, const char *advice) {
+  return err == CV_ERR_VERSION ? "" : advice;
+}
+
 void cv_finding(enum cv_finding level, const char *advice, const char *fmt, ...) {
   char what[LINE_BYTES], todo[LINE_BYTES];
   va_list args;

@@ -17,6 +17,8 @@ enum cv_finding { CV_FINDING_OK, CV_FINDING_NOTE, CV_FINDING_WARNING, CV_FINDING
 const char *cv_finding_text(enum cv_finding level);
 /* Prints one finding. `advice` says what to do, or is "". */
 void cv_finding(enum cv_finding level, const char *advice, const char *fmt, ...) CV_PRINTF(3, 4);
+/* The advice about a file that could not be opened: none about one of another version, whose line says what to do. */
+const char *cv_finding_advice(enum cv_err err, const char *advice);
 /* Prints one fact. `line` is a printf format with \t between key and values. */
 void cv_fact(const char *line, ...) CV_PRINTF(1, 2);
 

@@ -8,7 +8,7 @@
 
 #include "common/base/err.h"
 
-enum { CV_WIRE_VERSION = 2 };
+enum { CV_WIRE_VERSION = 3 };
 
 /* The reasons for which every party closes a connection that does not begin with exactly one Hello. */
 #define CV_HELLO_MISSING  "the first message is not Hello"

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/before.h"
 #include "common/crypto/ring_file.h"
 #include "common/crypto/secret.h"
 
@@ -188,22 +189,14 @@ static enum cv_err parse_text(const char *path, const char *bytes, size_t n, str
   return ring->n > 0 ? CV_OK : fail_line(path, 2, "missing; expected a key", why);
 }
 
-static enum cv_err parse_plain(const char *path, const char *bytes, struct cv_ring *ring, struct cv_why *why) {
-  struct cv_key key;
-  memcpy(key.bytes, bytes, sizeof(key.bytes));
-  enum cv_err err = append(ring, &(struct cv_ring_key){.number = 1, .key = &key});
-  cv_key_wipe(&key);
-  return err == CV_OK ? err : cv_fail(why, err, "%s: out of memory", path);
-}
-
 enum cv_err cv_ring_parse(const char *path, const char *bytes, size_t n, struct cv_ring *ret, struct cv_why *why) {
   struct cv_ring ring = {.n = 0};
   enum cv_err err =
       n >= HEAD && memcmp(bytes, head, HEAD) == 0 ? parse_text(path, bytes, n, &ring, why)
       : n == CV_KEY_BYTES
-          ? parse_plain(path, bytes, &ring, why)
-          : cv_fail(why, CV_ERR_FORMAT, "%s: not a key file (%zu bytes); expected the first line \"%.*s\", or %d bytes",
-                    path, n, HEAD - 1, head, CV_KEY_BYTES);
+          ? cv_fail(why, CV_ERR_VERSION, "%s: a key of 32 bytes, " CV_BEFORE "; " CV_BEFORE_BROKER, path)
+          : cv_fail(why, CV_ERR_FORMAT, "%s: not a key file (%zu bytes); expected the first line \"%.*s\"", path, n,
+                    HEAD - 1, head);
   if (err != CV_OK) {
     cv_ring_fini(&ring);
     return err;

@@ -8,8 +8,7 @@
  *   crowdveil seal keys 1
  *   NUMBER SECONDS KEY
  *
- * SECONDS since 1970 at which the key was made (0: unknown), KEY in 64 lower-case hexadecimal digits. A file of exactly
- * 32 bytes, as versions up to 0.2.0 made it, is one key with number 1.
+ * SECONDS since 1970 at which the key was made (0: unknown), KEY in 64 lower-case hexadecimal digits.
  */
 #ifndef CV_RING_H
 #define CV_RING_H
@@ -61,10 +60,12 @@ struct cv_ring_names {
 };
 struct cv_ring_names cv_ring_names(const struct cv_ring *ring);
 
-/* Reads the bytes of a key file; `path` is for messages, which never contain a key. CV_ERR_FORMAT, CV_ERR_NOMEM. */
+/* Reads the bytes of a key file; `path` is for messages, which never contain a key. CV_ERR_FORMAT,
+ * CV_ERR_VERSION, CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_ring_parse(const char *path, const char *bytes, size_t n, struct cv_ring *ret,
                                       struct cv_why *why);
-/* Reads a key file, which only its owner may access. CV_ERR_NOT_FOUND, CV_ERR_DENIED, CV_ERR_FORMAT, CV_ERR_INVALID. */
+/* Reads a key file, which only its owner may access. CV_ERR_NOT_FOUND, CV_ERR_DENIED, CV_ERR_FORMAT, CV_ERR_INVALID,
+ * CV_ERR_VERSION. */
 CV_MUST_USE enum cv_err cv_ring_read(const char *path, struct cv_ring *ret, struct cv_why *why);
 /* Creates a key file with one new key and mode 0600. CV_ERR_EXISTS if the file exists. */
 CV_MUST_USE enum cv_err cv_ring_create(const char *path, uint64_t made_s, struct cv_ring *ret, struct cv_why *why);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "common/base/array.h"
+#include "common/base/before.h"
 #include "common/db/db_hook.h"
 
 enum {
@@ -32,9 +33,8 @@ struct cv_db {
   sqlite3 *handle;
   char *path;
   bool readonly;
-  bool is_file;     /* in the default VFS, where we set the file's mode */
-  bool is_doubtful; /* the log may not be durable: found at the start, or after a failed commit */
-  int version, version_found;
+  bool is_file;                  /* in the default VFS, where we set the file's mode */
+  bool is_doubtful;              /* the log may not be durable: found at the start, or after a failed commit */
   const struct cv_db_hook *hook; /* NULL: the rows have no codes */
   void *hook_data;
   struct statement *statement;
@@ -76,14 +76,6 @@ void cv_db_set_hook(struct cv_db *db, const struct cv_db_hook *hook, void *data)
 
 void *cv_db_hook_data(struct cv_db *db) {
   return db->hook_data;
-}
-
-int cv_db_version(const struct cv_db *db) {
-  return db->version;
-}
-
-int cv_db_version_found(const struct cv_db *db) {
-  return db->version_found;
 }
 
 /* Constraint violations are told apart by their extended codes, all other errors by the low byte. */
@@ -293,6 +285,10 @@ static enum cv_err check_pages(struct cv_db *db, struct cv_why *why) {
   return err;
 }
 
+static int last_version(const struct cv_db_schema *schema) {
+  return schema->first + schema->count - 1;
+}
+
 /* Checks application id, version and integrity. Reads only. *ret_version is 0 for an empty database. */
 static enum cv_err inspect(struct cv_db *db, const struct cv_db_schema *schema, int *ret_version, struct cv_why *why) {
   int64_t application = 0, version = 0, tables = 0;
@@ -305,19 +301,17 @@ static enum cv_err inspect(struct cv_db *db, const struct cv_db_schema *schema, 
     return cv_fail(why, CV_ERR_INVALID, "%s: a database of another program (application id 0x%08x); expected 0x%08x",
                    db->path, (unsigned)(uint32_t)application, (unsigned)schema->application_id);
   }
-  if (version > schema->count) {
+  if (version > last_version(schema)) {
     return cv_fail(why, CV_ERR_VERSION, "%s: schema version %lld of a later release; expected at most %d", db->path,
-                   (long long)version, schema->count);
+                   (long long)version, last_version(schema));
   }
-  int oldest = schema->oldest > 0 ? schema->oldest : schema->count;
-  if (version < 0 || (db->readonly && version < oldest)) {
+  if (version < schema->first && !is_empty) {
+    return cv_fail(why, CV_ERR_VERSION, "%s: schema version %lld, " CV_BEFORE "; %s", db->path, (long long)version,
+                   schema->advice);
+  }
+  if (db->readonly && version < last_version(schema)) {
     return cv_fail(why, CV_ERR_VERSION, "%s: schema version %lld; expected %d (the daemon brings it up to date)",
-                   db->path, (long long)version, schema->count);
-  }
-  /* The caller knows of a later version: this file is a copy from before, perhaps one without codes of its rows. */
-  if (version < schema->known && !is_empty) {
-    return cv_fail(why, CV_ERR_DAMAGED, "%s: schema version %lld; expected %d, the last known version", db->path,
-                   (long long)version, schema->known);
+                   db->path, (long long)version, last_version(schema));
   }
   CV_TRY(check_pages(db, why));
   *ret_version = (int)version;
@@ -331,16 +325,16 @@ static enum cv_err set_number(struct cv_db *db, const char *pragma, int64_t valu
 }
 
 static enum cv_err apply_steps(struct cv_db *db, const struct cv_db_schema *schema, int version, struct cv_why *why) {
-  for (int i = version; i < schema->count; i++) {
+  for (int i = version == 0 ? 0 : version - schema->first + 1; i < schema->count; i++) {
     enum cv_err err = cv_db_exec(db, schema->steps[i], why);
     if (err != CV_OK) {
-      cv_why_prefix(why, "schema step from version %d to %d", i, i + 1);
+      cv_why_prefix(why, "schema step to version %d", schema->first + i);
       return err;
     }
   }
   /* An application id uses all 32 bits; the pragma takes a signed number. */
   CV_TRY(set_number(db, "application_id", (int32_t)schema->application_id, why));
-  return set_number(db, "user_version", schema->count, why);
+  return set_number(db, "user_version", last_version(schema), why);
 }
 
 /* Runs all missing steps in one transaction: a database has the old version or the new one, never one between. */
@@ -348,7 +342,7 @@ static enum cv_err migrate(struct cv_db *db, const struct cv_db_schema *schema, 
   int64_t application = 0;
   CV_TRY(ask_number(db, "PRAGMA application_id", &application, why));
   /* Nothing to do is the usual case, and then nothing is written. */
-  if (version == schema->count && (uint32_t)application == schema->application_id) {
+  if (version == last_version(schema) && (uint32_t)application == schema->application_id) {
     return CV_OK;
   }
   CV_TRY(cv_db_begin(db, why));
@@ -423,7 +417,6 @@ static enum cv_err set_up(struct cv_db *db, const struct cv_db_schema *schema, s
   CV_TRY(cv_db_exec(db, common_settings, why));
   /* All checks come before the first change: a refused file is left as it was found. */
   CV_TRY(inspect(db, schema, &version, why));
-  db->version = db->version_found = version;
   if (db->readonly) {
     return CV_OK;
   }
@@ -434,7 +427,6 @@ static enum cv_err set_up(struct cv_db *db, const struct cv_db_schema *schema, s
   CV_TRY(renew_log(db, why));
   CV_TRY(cv_db_exec(db, writer_settings, why));
   CV_TRY(migrate(db, schema, version, why));
-  db->version = schema->count;
   /* The last commit of a killed process may be in the log without being durable: nothing may depend on it yet. */
   return cv_db_exec(db, "PRAGMA wal_checkpoint(TRUNCATE)", why);
 }

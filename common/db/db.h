@@ -20,30 +20,27 @@
 
 struct cv_db;
 
-/* One step of a schema: `sql` takes a database from version i to i + 1. */
+/* The first step makes a new database of version `first`; step i takes one from version first + i - 1 to first + i. */
 struct cv_db_schema {
   uint32_t application_id; /* a database with another id is refused */
   const char *const *steps;
   int count;
-  int oldest; /* the oldest version that can be opened for reading only; 0: only the last */
-  int known;  /* last known version: an earlier one is refused as rolled back; 0: unknown */
+  int first;          /* an earlier version is refused, as a file of a program before 0.3.0 */
+  const char *advice; /* what to do with such a file */
 };
 
 /*
  * Opens or creates a database (`vfs` NULL: the default), checks its application id, version and integrity, and applies
  * the missing schema steps. Fails with one line in `why` for a missing folder, a file that is not a database, another
- * program's database or a later version. CV_ERR_DAMAGED if `quick_check` fails. A refused file is not changed. The file
- * gets mode 0600.
+ * program's database or a version that it does not know. CV_ERR_DAMAGED if `quick_check` fails. A refused file is not
+ * changed. The file gets mode 0600.
  */
 CV_MUST_USE enum cv_err cv_db_open(const char *path, const char *vfs, const struct cv_db_schema *schema,
                                    struct cv_db **ret, struct cv_why *why);
-/* Opens a database for reading only: the file must exist, have a supported version, and not be open for writing. */
+/* Opens a database for reading only: the file must exist, have the last version, and not be open for writing. */
 CV_MUST_USE enum cv_err cv_db_open_readonly(const char *path, const struct cv_db_schema *schema, struct cv_db **ret,
                                             struct cv_why *why);
 void cv_db_close(struct cv_db *db);
-/* The current schema version, and the version before the schema steps (0: the database was new). */
-int cv_db_version(const struct cv_db *db);
-int cv_db_version_found(const struct cv_db *db);
 
 /*
  * From now on `step` is called after about every 10,000 steps of SQLite's machine, in every database of the process, on

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "common/base/buf.h"
-#include "common/base/log.h"
 #include "common/base/rng.h"
 #include "common/base/table.h"
 #include "common/db/db_hook.h"
@@ -440,9 +439,8 @@ static enum cv_err fail_row(const struct sums *sums, size_t part, sqlite3_stmt *
                  cv_db_path(sums->db), sums->part[part].table, name);
 }
 
-/* Reads all rows of the statement and adds them to the sums of their groups. */
-static enum cv_err read_rows(struct sums *sums, size_t part, sqlite3_stmt *stmt, bool checks, struct lane *one,
-                             uint64_t *rows, struct cv_why *why) {
+/* Checks all rows of the statement, and adds them to the sums of their groups, or to `one`. */
+static enum cv_err read_rows(struct sums *sums, size_t part, sqlite3_stmt *stmt, struct lane *one, struct cv_why *why) {
   const struct columns *columns = &sums->columns[part];
   int found;
   for (;;) {
@@ -454,7 +452,7 @@ static enum cv_err read_rows(struct sums *sums, size_t part, sqlite3_stmt *stmt,
     }
     const struct row row = {.stmt = stmt};
     enum cv_err err = code_of_row(sums, part, &row, &code);
-    if (err == CV_OK && checks && columns->code >= 0 &&
+    if (err == CV_OK && !sums->config.is_new && columns->code >= 0 &&
         (sqlite3_column_bytes(stmt, columns->code) != CV_PROOF_CODE_BYTES ||
          memcmp(sqlite3_column_blob(stmt, columns->code), code.bytes, CV_PROOF_CODE_BYTES) != 0)) {
       return fail_row(sums, part, stmt, why);
@@ -468,7 +466,6 @@ static enum cv_err read_rows(struct sums *sums, size_t part, sqlite3_stmt *stmt,
     }
     struct lane lane = lane_of(&code);
     add(one != NULL ? one : &group->now[part], &lane);
-    (*rows)++;
   }
 }
 
@@ -511,10 +508,10 @@ static enum cv_err find_columns(struct sums *sums, struct cv_why *why) {
   return CV_OK;
 }
 
-static enum cv_err read_part(struct sums *sums, size_t part, bool checks, uint64_t *rows, struct cv_why *why) {
+static enum cv_err read_part(struct sums *sums, size_t part, struct cv_why *why) {
   sqlite3_stmt *stmt = NULL;
   CV_TRY(open_rows(sums, &sums->part[part], false, &stmt, why));
-  enum cv_err err = read_rows(sums, part, stmt, checks, NULL, rows, why);
+  enum cv_err err = read_rows(sums, part, stmt, NULL, why);
   (void)sqlite3_finalize(stmt);
   return err;
 }
@@ -600,15 +597,8 @@ static void total(struct sums *sums) {
   sums->then = sums->now;
 }
 
-static enum cv_err check_all(struct sums *sums, const struct cv_buf *root, uint64_t *rows, struct cv_why *why) {
+static enum cv_err check_root(struct sums *sums, const struct cv_buf *root, struct cv_why *why) {
   struct code code;
-  for (size_t i = 0; i < sums->config.parts; i++) {
-    /* Rows by their own codes first, because such a message names the row; then the sums, which also find missing
-     * rows. */
-    CV_TRY(read_part(sums, i, true, rows, why));
-    CV_TRY(check_part(sums, i, why));
-  }
-  total(sums);
   enum cv_err err = code_of_lane(sums, ROOT_PART, 0, ROOT_GROUP, &sums->now, &code);
   if (err != CV_OK) {
     return no_memory(sums, err, why);
@@ -621,57 +611,38 @@ static enum cv_err check_all(struct sums *sums, const struct cv_buf *root, uint6
                        cv_db_path(sums->db));
 }
 
-/* ---- beginning ---- */
-
-static enum cv_err write_codes(struct sums *sums, size_t part, struct cv_why *why) {
-  const struct columns *columns = &sums->columns[part];
-  sqlite3_stmt *stmt = NULL;
-  /* Tables without a column of codes are covered by the sums alone. */
-  if (columns->code < 0) {
-    return CV_OK;
+static enum cv_err check_all(struct sums *sums, const struct cv_buf *root, struct cv_why *why) {
+  bool has_sums = root->len > 0;
+  for (size_t i = 0; i < sums->config.parts; i++) {
+    /* Rows by their own codes first, because such a message names the row; then the sums, which also find missing
+     * rows. */
+    CV_TRY(read_part(sums, i, why));
+    CV_TRY(has_sums ? check_part(sums, i, why) : CV_OK);
   }
-  CV_TRY(open_rows(sums, &sums->part[part], false, &stmt, why));
-  sqlite3_str *sql = sqlite3_str_new(NULL);
-  sqlite3_str_appendf(sql, "UPDATE \"%w\" SET \"%w\" = row_code(%d", sums->part[part].table, sums->part[part].code,
-                      (int)part);
-  for (int i = 0; i < columns->count; i++) {
-    if (i != columns->code) {
-      sqlite3_str_appendf(sql, ", \"%w\"", sqlite3_column_name(stmt, i));
-    }
+  total(sums);
+  if (!has_sums && sums->groups != NULL) {
+    return cv_fail(why, CV_ERR_DAMAGED, "%s: table proof: no codes of the rows; expected those that were stored",
+                   cv_db_path(sums->db));
   }
-  sqlite3_str_appendall(sql, ")");
-  (void)sqlite3_finalize(stmt);
-  char *text = sqlite3_str_finish(sql);
-  enum cv_err err = text == NULL ? no_memory(sums, CV_ERR_NOMEM, why) : cv_db_exec(sums->db, text, why);
-  sqlite3_free(text);
-  return err;
+  return has_sums ? check_root(sums, root, why) : CV_OK;
 }
 
-static enum cv_err adopt_rows(struct sums *sums, uint64_t *rows, struct cv_why *why) {
+/* ---- beginning ---- */
+
+/* The commit writes the sums of the new database's rows. */
+static enum cv_err sum_new(struct sums *sums, struct cv_why *why) {
   for (size_t i = 0; i < sums->config.parts; i++) {
-    CV_TRY(write_codes(sums, i, why));
-    CV_TRY(read_part(sums, i, false, rows, why));
+    CV_TRY(read_part(sums, i, why));
   }
   total(sums);
   for (struct group *group = sums->groups; group != NULL; group = group->hh.next) {
-    mark(sums, group); /* the commit writes its codes; a group without rows has none */
+    mark(sums, group);
   }
+  sums->config.is_new = false;
   return CV_OK;
 }
 
-static enum cv_err adopt(struct sums *sums, uint64_t *rows, struct cv_why *why) {
-  CV_TRY(cv_db_begin(sums->db, why));
-  enum cv_err err = adopt_rows(sums, rows, why);
-  if (err == CV_OK) {
-    err = cv_db_commit(sums->db, why);
-  }
-  if (err != CV_OK) {
-    cv_db_rollback(sums->db);
-  }
-  return err;
-}
-
-static enum cv_err begin(struct sums *sums, enum cv_proof *ret, uint64_t *rows, struct cv_why *why) {
+static enum cv_err begin(struct sums *sums, struct cv_why *why) {
   sqlite3 *handle = cv_db_handle(sums->db);
   struct cv_buf root = {0};
   CV_TRY(find_columns(sums, why));
@@ -681,72 +652,48 @@ static enum cv_err begin(struct sums *sums, enum cv_proof *ret, uint64_t *rows, 
   if (failed != SQLITE_OK) {
     return no_memory(sums, CV_ERR_NOMEM, why);
   }
-  enum cv_err err = read_stored(sums, &root, why);
-  bool has_codes = root.len > 0;
-  *ret = has_codes ? CV_PROOF_FITS : CV_PROOF_ADDED;
-  if (err == CV_OK && has_codes) {
-    err = check_all(sums, &root, rows, why);
-  } else if (err == CV_OK && !sums->config.adopts) {
-    err = cv_fail(why, CV_ERR_DAMAGED, "%s: table proof: no codes of the rows; expected those that were stored",
-                  cv_db_path(sums->db));
-  } else if (err == CV_OK && cv_db_is_readonly(sums->db)) {
-    *ret = CV_PROOF_NONE;
-  } else if (err == CV_OK) {
-    err = adopt(sums, rows, why);
+  enum cv_err err = sums->config.is_new ? CV_OK : read_stored(sums, &root, why);
+  if (err == CV_OK) {
+    err = sums->config.is_new ? sum_new(sums, why) : check_all(sums, &root, why);
   }
   cv_buf_fini(&root);
-  /* Only now: rows that are adopted above are counted by reading them. */
   if (err == CV_OK) {
     (void)sqlite3_preupdate_hook(handle, on_change, sums);
   }
   return err;
 }
 
-static enum cv_err no_table(struct cv_db *db, const struct cv_proof_config *config, bool *ret, struct cv_why *why) {
+static enum cv_err find_table(struct cv_db *db, struct cv_why *why) {
   sqlite3_stmt *stmt;
   int found;
   CV_TRY(cv_db_prepare(db, "SELECT 1 FROM sqlite_schema WHERE name = 'proof'", &stmt, why));
   CV_TRY(cv_db_step(db, stmt, &found, why));
   (void)sqlite3_reset(stmt);
-  *ret = found == 0;
-  return found == 0 && !(config->adopts && cv_db_is_readonly(db))
-             ? cv_fail(why, CV_ERR_DAMAGED, "%s: table proof is missing; expected codes of the rows", cv_db_path(db))
-             : CV_OK;
+  return found != 0
+             ? CV_OK
+             : cv_fail(why, CV_ERR_DAMAGED, "%s: table proof is missing; expected codes of the rows", cv_db_path(db));
 }
 
-enum cv_err cv_proof_begin(struct cv_db *db, const struct cv_proof_config *config, enum cv_proof *ret,
-                           struct cv_why *why) {
-  enum cv_proof proof = CV_PROOF_NONE;
-  uint64_t rows = 0;
-  bool is_old = false;
+enum cv_err cv_proof_begin(struct cv_db *db, const struct cv_proof_config *config, struct cv_why *why) {
   CV_REQUIRE(config->parts <= CV_PROOF_PARTS_MAX && cv_db_hook_data(db) == NULL);
-  CV_TRY(no_table(db, config, &is_old, why));
-  if (!is_old) {
-    struct sums *sums = calloc(1, sizeof(*sums));
-    if (sums == NULL) {
-      return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", cv_db_path(db));
-    }
-    sums->db = db;
-    sums->config = *config;
-    memcpy(sums->part, config->part, config->parts * sizeof(*config->part));
-    cv_db_set_hook(db, &hook, sums); /* the database frees it: its preupdate hook and SQL function use it */
-    CV_TRY(begin(sums, &proof, &rows, why));
+  CV_TRY(find_table(db, why));
+  struct sums *sums = calloc(1, sizeof(*sums));
+  if (sums == NULL) {
+    return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", cv_db_path(db));
   }
-  if (proof == CV_PROOF_ADDED && rows > 0 && !config->is_new) {
-    cv_log(CV_LOG_INFO, "%s: upgraded from an earlier version: added codes to %llu rows", cv_db_path(db),
-           (unsigned long long)rows);
-  }
-  *ret = proof;
-  return CV_OK;
+  sums->db = db;
+  sums->config = *config;
+  memcpy(sums->part, config->part, config->parts * sizeof(*config->part));
+  cv_db_set_hook(db, &hook, sums); /* the database frees it: its preupdate hook and SQL function use it */
+  return begin(sums, why);
 }
 
 static enum cv_err check_group_part(struct sums *sums, size_t part, const struct group *group, struct cv_why *why) {
   struct lane lane = {0};
-  uint64_t rows = 0;
   sqlite3_stmt *stmt = NULL;
   CV_TRY(open_rows(sums, &sums->part[part], true, &stmt, why));
   (void)sqlite3_bind_int64(stmt, 1, group->number);
-  enum cv_err err = read_rows(sums, part, stmt, true, &lane, &rows, why);
+  enum cv_err err = read_rows(sums, part, stmt, &lane, why);
   /* The sums in memory are the reference: they follow every change since the start, which checked them against the
    * disk. */
   (void)sqlite3_finalize(stmt);

@@ -20,7 +20,7 @@
 
 enum { CV_PROOF_PARTS_MAX = 12, CV_PROOF_CODE_BYTES = 16 };
 
-/* Creates the table `proof`, in the schema step that introduces codes. Columns for codes are BLOB, NULL until then. */
+/* Creates the table `proof`. Columns for codes are BLOB. */
 #define CV_PROOF_TABLE "CREATE TABLE proof (grp INTEGER PRIMARY KEY, codes BLOB NOT NULL);"
 
 /* A covered table. Parts keep their index: later versions append theirs. */
@@ -37,23 +37,18 @@ struct cv_proof_config {
   /* Computes a keyed code; its only error is CV_ERR_NOMEM. NULL: a checksum. */
   enum cv_err (*code)(void *data, const void *bytes, size_t n, uint8_t ret[2 * CV_PROOF_CODE_BYTES]);
   void *data;
-  bool adopts; /* accepts rows without codes and computes their codes */
-  bool is_new; /* this run has made the rows: adding codes to them is no upgrade, and is not logged */
+  bool is_new; /* the open transaction has made all rows: none is checked, and its commit stores their sums */
 };
-
-/* NONE: the rows have no codes (opened for reading only, or an earlier version). FITS: all codes match. ADDED: codes
- * were added to all rows. */
-enum cv_proof { CV_PROOF_NONE, CV_PROOF_FITS, CV_PROOF_ADDED };
 
 /*
  * Call once after cv_db_open(): verifies every covered row against its code and sum, then tracks changes. From then on
  * covered tables may change inside transactions only, and the SQL function row_code(part, value of each other column in
  * turn) gives the value of the code column for an INSERT or UPDATE.
  *
- * CV_ERR_DAMAGED names the table and row, or table and group, that do not match. Adding codes to rows logs one line.
+ * A database without sums fits if it has no row. CV_ERR_DAMAGED names the table and row, or table and group, that do
+ * not match.
  */
-CV_MUST_USE enum cv_err cv_proof_begin(struct cv_db *db, const struct cv_proof_config *config, enum cv_proof *ret,
-                                       struct cv_why *why);
+CV_MUST_USE enum cv_err cv_proof_begin(struct cv_db *db, const struct cv_proof_config *config, struct cv_why *why);
 /* Verifies the rows of one group again. Call outside transactions. */
 CV_MUST_USE enum cv_err cv_proof_check(struct cv_db *db, int64_t group, struct cv_why *why);
 

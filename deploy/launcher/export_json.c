@@ -5,7 +5,7 @@
 #include "deploy/launcher/export.h"
 #include "deploy/launcher/json.h"
 
-static const char format_name[] = "crowdveil-export/1";
+static const char format_name[] = "crowdveil-export/2";
 
 static json_t *choice_json(const struct cv_choice *choice) {
   json_t *params = json_object();

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/before.h"
 #include "deploy/launcher/export.h"
 #include "deploy/launcher/json_read.h"
 
@@ -240,8 +241,11 @@ static enum cv_err take_progress(const struct cv_json_at *root, const json_t *al
 static enum cv_err take_all(const struct cv_json_at *root, const json_t *all, struct cv_export *export) {
   char format[32], seed[24], *end;
   CV_TRY(cv_json_take_text(root, all, "format", format, sizeof(format)));
-  if (strcmp(format, "crowdveil-export/1") != 0) {
-    return cv_json_fail(root, "format", "\"crowdveil-export/1\"");
+  if (strcmp(format, "crowdveil-export/1") == 0) {
+    return cv_fail(root->why, CV_ERR_VERSION, "%s: an export " CV_BEFORE "; use the programs that made it", root->path);
+  }
+  if (strcmp(format, "crowdveil-export/2") != 0) {
+    return cv_json_fail(root, "format", "\"crowdveil-export/2\"");
   }
   CV_TRY(cv_json_take_whole(root, all, "campaign", INT64_MAX, &export->campaign));
   CV_TRY(cv_json_take_text(root, all, "seed", seed, sizeof(seed)));

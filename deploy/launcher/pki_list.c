@@ -10,7 +10,7 @@
 #include "deploy/launcher/pki/files.h"
 #include "deploy/launcher/pki/index.h"
 
-/* Null for a time that is not known: an index of version 0.2 does not say when a certificate was made. */
+/* Null for never. */
 static json_t *time_of(int64_t at_s) {
   time_t seconds = (time_t)at_s;
   struct tm tm;
@@ -36,8 +36,7 @@ static enum cv_err print_json(const struct cv_pki_entry *entry, const char *iden
 }
 
 static void print_line(const struct cv_pki_entry *entry, const char *identity, int64_t now) {
-  (void)printf("%-24s %-40s %-20s %-20s %s\n", identity, entry->serial.hex,
-               entry->made == 0 ? "-" : cv_certificate_date(entry->made).text,
+  (void)printf("%-24s %-40s %-20s %-20s %s\n", identity, entry->serial.hex, cv_certificate_date(entry->made).text,
                cv_certificate_date(entry->not_after).text, cv_pki_entry_state(entry, now));
 }
 

@@ -46,6 +46,7 @@ static const char *const steps[] = {
     "  setting INTEGER NOT NULL,"
     "  replicate INTEGER NOT NULL,"
     "  numbers TEXT NOT NULL,"
+    "  code BLOB,"
     "  UNIQUE (setting, replicate));"
     "CREATE VIEW result AS"
     "  SELECT s.name AS series, p.x AS x, m.name AS metric, t.replicate AS replicate, n.value AS value"
@@ -54,13 +55,15 @@ static const char *const steps[] = {
     "  JOIN point p ON p.number = t.setting + n.key / e.metrics % e.moments"
     "  JOIN metric m ON m.number = n.key % e.metrics;"
     "CREATE VIEW summary AS"
-    "  SELECT series, x, metric, avg(value) AS mean, count(value) AS n FROM result GROUP BY series, x, metric;",
-    "ALTER TABLE trial ADD COLUMN code BLOB;" CV_PROOF_TABLE};
+    "  SELECT series, x, metric, avg(value) AS mean, count(value) AS n FROM result GROUP BY series, x, "
+    "metric;" CV_PROOF_TABLE,
+};
 static const struct cv_db_schema schema = {
     .application_id = 0x43564c42, /* "CVLB" */
     .steps = steps,
     .count = CV_COUNT(steps),
-    .oldest = 1,
+    .first = 3,
+    .advice = "move it away, and run the experiment again",
 };
 
 /* Checksums detect values that a disk has changed. A new part must be added at the end. */
@@ -72,9 +75,8 @@ static const struct cv_proof_part parts[] = {
 _Static_assert(PART_TRIAL == 5, "put_trial says so in SQL");
 
 static enum cv_err prove(struct cv_lab_archive *archive, struct cv_why *why) {
-  const struct cv_proof_config config = {.part = parts, .parts = CV_COUNT(parts), .adopts = true};
-  enum cv_proof proof;
-  return cv_proof_begin(archive->db, &config, &proof, why);
+  const struct cv_proof_config config = {.part = parts, .parts = CV_COUNT(parts)};
+  return cv_proof_begin(archive->db, &config, why);
 }
 
 static enum cv_err no_memory(const struct cv_lab_archive *archive, struct cv_why *why) {

@@ -312,6 +312,7 @@ static enum cv_err take_campaigns(const Crowdveil__Crowd__Envelope *in, struct c
   ret->campaigns = in->n_campaigns;
   for (size_t i = 0; i < in->n_campaigns; i++) {
     CV_TRY(cv_codec_take_terms(in->campaigns[i], &ret->campaign[i]));
+    CV_TRY(ret->campaign[i].lease_ms > 0 ? CV_OK : CV_ERR_FORMAT);
   }
   return CV_OK;
 }

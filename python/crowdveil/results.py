@@ -126,7 +126,7 @@ def read_export(path: Union[str, Path]) -> Export:
     """What `crowdveil export` has written, as `Requester.export` returns it."""
     try:
         found = json.loads(_read(path))
-        if found["format"] != "crowdveil-export/1":
+        if found["format"] != "crowdveil-export/2":
             raise ValueError(f"format {found['format']}")
         spec, told = _spec(found["spec"]), found["progress"]
         progress = Progress(**{**{each.name: 0 for each in fields(Progress)}, "campaign": found["campaign"],

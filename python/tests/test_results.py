@@ -109,8 +109,8 @@ def test_rows_become_columns():
 
 def test_an_exports_file_is_read_back_and_another_is_refused(tmp_path):
     path, export = tmp_path / "export.json", an_export()
-    path.write_text(json.dumps({"format": "crowdveil-export/2"}))
-    with pytest.raises(Damaged, match="format crowdveil-export/2; expected JSON of crowdveil export"):
+    path.write_text(json.dumps({"format": "crowdveil-export/1"}))
+    with pytest.raises(Damaged, match="format crowdveil-export/1; expected JSON of crowdveil export"):
         read_export(path)
     path.write_text("[")
     with pytest.raises(Damaged, match="export.json"):

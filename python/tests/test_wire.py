@@ -52,7 +52,7 @@ def test_an_envelope_survives_the_wire(tokens):
 def test_an_envelope_without_a_known_field_and_an_old_version_are_refused():
     with pytest.raises(ProtocolError, match="without any known field"):
         decode("order", b"\xd2\x3e\x01\x00")
-    with pytest.raises(ProtocolError, match="version 1; expected 2"):
+    with pytest.raises(ProtocolError, match="version 1; expected 3"):
         check_hello(hello("rank", version=1), greeted=False)
     status = schema("order").Envelope()
     status.status.SetInParent()

@@ -279,7 +279,7 @@ def test_a_copy_that_is_damaged_on_its_way_is_not_kept(running, tmp_path):
              "more bytes than stated": answer(good, 8192), "expected HTTP": b"SSH-2.0-x\r\n\r\n",
              "closed without an answer": b"HTTP/1.1 200 OK\r\n", "without its length": b"HTTP/1.1 200 OK\r\n\r\n",
              "no more space": answer(b"no more space\n", status="503 Service Unavailable"),
-             "of an earlier version": answer(b"unknown path\n", status="404 Not Found"),
+             "unknown path": answer(b"unknown path\n", status="404 Not Found"),
              "too long": b"HTTP/1.1 200 OK\r\nX: " + b"x" * 10_000}
     for line, sent in cases.items():
         with FakeDaemon(tmp_path / "broker.sock", sent):

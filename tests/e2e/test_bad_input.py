@@ -395,4 +395,4 @@ def test_another_seal_key_is_refused(deployment):
 def test_a_program_says_its_version(program, tmp_path):
     said = subprocess.run([PROGRAMS[program], "--version"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     name = program if program == "crowdveil" else f"crowdveil-{program}"
-    assert said.returncode == 0 and re.fullmatch(rf"{name} \d+\.\d+\.\d+\n", said.stdout), said
+    assert said.returncode == 0 and re.fullmatch(rf"{name} \d+\.\d+\.\d+(-dev.*)?\n", said.stdout), said

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Databases of earlier versions, and of this one: every program opens them, gives the same answers, and goes on."""
+"""Databases of released versions, and of this one: every program opens them, gives the same answers, and goes on.
+Files of versions before 0.3.0 are refused."""
 import contextlib
 import json
 import re
 import shutil
 import sqlite3
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -19,7 +21,6 @@ from harness.lab import lab
 
 VERSIONS = sorted(path.name for path in (ROOT / "tests/data").iterdir() if path.is_dir())
 TODAY = "today"  # this version: made in the test, so that the next folder can be made when it is released
-WITHOUT_CODES = ("0.1.0",)
 LIMITS = {"limits": {"worker_epsilon": 1000, "release_tokens": 1}}
 TRANSIENT = ("elapsed_ms", "thirdparty_connected")
 
@@ -98,31 +99,23 @@ def test_daemons_say_the_same_and_go_on(deployment, before):
         assert all(new.spent >= old.spent > 0 and new.tokens > old.tokens
                    for old, new in zip(charged.accounts, ends.accounts))
     assert set(deployment.stop().values()) == {0}
-    for daemon in (deployment.broker, deployment.thirdparty):
-        assert daemon.text().count("added codes to") == (before.name in WITHOUT_CODES), daemon.text()
     replay = crowdveil("replay", deployment.folder / "thirdparty-state/thirdparty.db")
     assert replay.returncode == 0, replay.stdout + replay.stderr
-    # once; afterwards rows without codes are refused
     deployment.up(broker=LIMITS)
     assert set(deployment.stop().values()) == {0}
-    assert "added codes" not in deployment.broker.text() + deployment.thirdparty.text()
     put(before, "broker.db", deployment.folder / "broker-state")
     broker = deployment.launch_broker(LIMITS)
     assert broker.wait() == 1
+    assert "expected the database not to be older than its anchor" in broker.text()
     done = crowdveil("recover", deployment.folder / "broker.yaml")
-    if before.name in WITHOUT_CODES:
-        assert "schema version 1; expected 2, the last known version" in broker.text()
-        assert done.returncode == 1 and "the last known version" in done.stdout + done.stderr
-    else:
-        assert "expected the database not to be older than its anchor" in broker.text()
-        assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_wrong_key_changes_nothing(deployment, before):
-    """Rows without codes do not get any under a key that opens none of them: the right key fits afterwards."""
+    """The right key fits afterwards."""
     put_all(before, deployment)
     right = (deployment.folder / "seal.key").read_bytes()
-    (deployment.folder / "seal.key").write_bytes(bytes(32))
+    key_file(deployment.folder / "seal.key")
     broker = deployment.launch_broker(LIMITS)
     assert broker.wait() == 1 and "seal_key" in broker.text()
     deployment.daemons.remove(broker)
@@ -141,8 +134,9 @@ def test_a_later_format_is_refused_in_one_line(deployment, before):
     path = deployment.folder / "campaign.yaml"
     path.write_text("campaign: test\nitems: {list: [{name: a, mean: .5}]}\npolicy: {name: ppar, alpha: 0.3}\n"
                     "privacy: {epsilon: 1}\n")
-    for database in files.values():
+    for database in reversed(files.values()):
         with contextlib.closing(sqlite3.connect(database)) as db:
+            version, = db.execute("PRAGMA user_version").fetchone()
             db.execute("PRAGMA user_version = 99")
     bytes_ = {name: database.read_bytes() for name, database in files.items()}
     worker = {"broker": "127.0.0.1:1", "accept": {"tokens": 1}, "state": str(state)}
@@ -154,12 +148,12 @@ def test_a_later_format_is_refused_in_one_line(deployment, before):
         assert f"{files[name]}: schema version 99 of a later release; expected at most " in line
         assert files[name].read_bytes() == bytes_[name], f"the {name} changed a database that it refused"
     with contextlib.closing(sqlite3.connect(files["broker"])) as db:
-        db.execute("PRAGMA user_version = 2")
+        db.execute(f"PRAGMA user_version = {version}")
     anchor = deployment.folder / "anchor"
-    anchor.write_text(anchor.read_text().replace("crowdveil-anchor 3 ", "crowdveil-anchor 9 ")
-                      .replace("crowdveil-anchor 2 ", "crowdveil-anchor 9 "))
+    anchor.write_text(re.sub(r"^crowdveil-anchor \d ", "crowdveil-anchor 9 ", anchor.read_text()))
     broker = deployment.launch_broker(LIMITS)
-    assert broker.wait() == 1 and broker.text().count("\n") == 0 and str(anchor) in broker.text(), broker.text()
+    assert broker.wait() == 1 and broker.text().count("\n") == 0, broker.text()
+    assert f"{anchor}: an anchor of version 9, of a later release; expected version " in broker.text()
 
 
 def test_replay_says_the_same(before, tmp_path):
@@ -214,8 +208,6 @@ def test_results_are_read_merged_and_gone_on_with(before, tmp_path):
 
 def test_every_option_is_still_there(before):
     """A configuration file or a command line of an earlier version is not refused for a name."""
-    if not any(before.glob("options.json*")):
-        pytest.skip("a folder from before options were kept")
     for command, options in json.loads(content(before, "options.json")).items():
         program, *words = command.split()
         done = subprocess.run([PROGRAMS[program], *words, "--help"], capture_output=True, text=True)
@@ -242,19 +234,6 @@ def parts_of(messages, where=""):
     return parts
 
 
-# Messages that have another name now, which is not on the wire.
-RENAMED = {"crowdveil.crowd.Campaign": "crowdveil.base.Terms"}
-
-
-def renamed(parts):
-    """The same parts under today's names."""
-    def today(text):
-        for old, new in RENAMED.items():
-            text = re.sub(rf"{re.escape(old)}(?=\.|$)", new, text) if isinstance(text, str) else text
-        return text
-    return {today(name): tuple(today(value) for value in part) for name, part in parts.items()}
-
-
 def wire(before):
     from google.protobuf.descriptor_pb2 import FileDescriptorSet
     parts = {}
@@ -267,8 +246,126 @@ def wire(before):
 
 def test_every_message_is_still_read(before, today):
     """On the wire each field of an earlier version has its number, its kind and its label still; there may be more."""
-    if not any(before.glob("wire.binpb*")):
-        pytest.skip("a folder from before the wire schemas were kept; its wire is another version")
-    then, now = renamed(wire(before)), wire(today)
+    then, now = wire(before), wire(today)
     changed = {name: (part, now.get(name)) for name, part in then.items() if now.get(name) != part}
     assert len(then) > 200 and not changed
+
+
+# --- before 0.3.0: formats, and the wire, that no released version has
+
+BEFORE = "of a Crowdveil before 0.3.0, whose files are not read; "
+BROKERS = "move the files in the state folder, the anchor and the seal key away together; the next start makes new ones"
+THIRDPARTY = "move the files in its folder away; the next start makes new ones"
+WORKER = THIRDPARTY + ", and counts given scores from 0"
+LAB = "move it away, and run the experiment again"
+ID = {"broker": 0x43564252, "cobroker": 0x43564342, "thirdparty": 0x43565450, "worker": 0x43565747, "lab": 0x43564c42}
+
+
+def old_database(path, kind, version):
+    """What a program before 0.3.0 might have left, as far as that is read."""
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.execute(f"PRAGMA application_id = {ID[kind]}")
+        db.execute("CREATE TABLE meta (id INTEGER PRIMARY KEY)")
+        db.execute(f"PRAGMA user_version = {version}")
+        db.commit()
+    path.chmod(0o600)
+    return path
+
+
+def key_file(path):
+    path.write_text(f"crowdveil seal keys 1\n1 0 {'0' * 64}\n")
+    path.chmod(0o600)
+
+
+def refuses(done, line, *files):
+    """One line says it, and nothing has changed."""
+    kept = {file: file.read_bytes() for file in files}
+    what = done()
+    said = what.stdout + what.stderr
+    assert what.returncode == 1 and said.count(line) == 1 and "restore" not in said, said
+    assert {file: file.read_bytes() for file in files} == kept
+    assert not [path for file in files for path in file.parent.glob(f"{file.name}-*")]
+
+
+def started(daemon):
+    """A daemon that has ended, as a finished process."""
+    status = daemon.wait()
+    assert daemon.text().count("\n") == 0, daemon.text()
+    return subprocess.CompletedProcess([], status, daemon.text(), "")
+
+
+@pytest.mark.parametrize("version", [1, 2, 5])
+def test_a_brokers_database_of_before_is_refused(deployment, version):
+    database = old_database(deployment.folder / deployment.state("broker-state") / "broker.db", "broker", version)
+    config = write_config(deployment.folder / "broker.yaml", deployment.broker_settings())
+    key_file(deployment.folder / "seal.key")
+    line = f"{database}: schema version {version}, {BEFORE}{BROKERS}"
+    refuses(lambda: started(deployment.launch_broker(LIMITS)), line, database)
+    refuses(lambda: crowdveil("doctor", config), line, database)
+    refuses(lambda: crowdveil("recover", config), line, database)
+    refuses(lambda: crowdveil("seal", "status", config), line, database)
+
+
+def test_a_cobrokers_database_of_before_is_refused(deployment):
+    settings = deployment.cobroker_settings()
+    database = old_database(Path(settings["state"]) / "cobroker.db", "cobroker", 1)
+    key_file(Path(settings["seal_key"]))
+    line = f"{database}: schema version 1, {BEFORE}{BROKERS}"
+    refuses(lambda: started(deployment.launch_cobroker()), line, database)
+    refuses(lambda: crowdveil("doctor", deployment.folder / "cobroker.yaml"), line, database)
+
+
+def test_a_thirdpartys_database_of_before_is_refused(deployment):
+    folder = deployment.folder / deployment.state("thirdparty-state")
+    database = old_database(folder / "thirdparty.db", "thirdparty", 3)
+    line = f"{database}: schema version 3, {BEFORE}{THIRDPARTY}"
+    refuses(lambda: started(deployment.launch_thirdparty()), line, database)
+    refuses(lambda: crowdveil("replay", database), line, database)
+    refuses(lambda: crowdveil("doctor", deployment.folder / "thirdparty.yaml"), line, database)
+
+
+def test_a_workers_database_of_before_is_refused(deployment, tmp_path):
+    state = deployment.folder / deployment.state("worker-state")
+    database = old_database(state / "given.db", "worker", 2)
+    path = tmp_path / "campaign.yaml"
+    path.write_text("campaign: test\nitems: {list: [{name: a, mean: .5}]}\npolicy: {name: ppar, alpha: 0.3}\n"
+                    "privacy: {epsilon: 1}\n")
+    worker = {"broker": "127.0.0.1:1", "accept": {"tokens": 1}, "state": str(state)}
+    refuses(lambda: started(deployment.start_worker("gateway/1-10", path, worker)),
+            f"{database}: schema version 2, {BEFORE}{WORKER}", database)
+
+
+def test_an_archive_of_before_is_refused(tmp_path):
+    database = old_database(tmp_path / "small.db", "lab", 2)
+    line = f"small.db: schema version 2, {BEFORE}{LAB}"
+    refuses(lambda: lab("export", "small.db", cwd=tmp_path), line, database)
+    refuses(lambda: lab("merge", "all.db", "small.db", cwd=tmp_path), line, database)
+
+
+def test_an_anchor_and_a_key_of_before_are_refused(deployment):
+    """A broker that was given a new state folder, and kept the rest."""
+    anchor, key = deployment.folder / "anchor", deployment.folder / "seal.key"
+    config = write_config(deployment.folder / "broker.yaml", deployment.broker_settings())
+    anchor.write_text(f"crowdveil-anchor 3 {'0' * 32} {'0' * 20} {'0' * 64} " + " ".join(["0" * 20] * 4) + "\n")
+    line = f"{anchor}: an anchor of version 3, {BEFORE}{BROKERS}"
+    refuses(lambda: started(deployment.launch_broker(LIMITS)), line, anchor)
+    refuses(lambda: crowdveil("doctor", config), line, anchor)
+    refuses(lambda: crowdveil("recover", config, "--lost"), line, anchor)
+    anchor.unlink()
+    key.write_bytes(bytes(range(32)))
+    key.chmod(0o600)
+    line = f"{key}: a key of 32 bytes, {BEFORE}{BROKERS}"
+    refuses(lambda: started(deployment.launch_broker(LIMITS)), line, key)
+    refuses(lambda: crowdveil("doctor", config), line, key)
+    refuses(lambda: crowdveil("seal", "rotate", config), line, key)
+
+
+def test_a_ca_of_before_is_refused(tmp_path):
+    ca = tmp_path / "ca"
+    done = crowdveil("pki", "ca", "--dir", ca)
+    assert done.returncode == 0, done.stderr
+    index = ca / "index.tsv"
+    index.write_text("CD34\tcrowdveil:broker/b\t9999999999\n")
+    line = f"{index}: an index {BEFORE}make a new CA in another folder: crowdveil pki make"
+    refuses(lambda: crowdveil("pki", "list", "--dir", ca), line, index)
+    refuses(lambda: crowdveil("pki", "issue", "worker/1", "--dir", ca, "--out", tmp_path / "w"), line, index)

@@ -23,7 +23,7 @@ WORKER = "gateway/1-100"
 def terms(envelope, campaign=1, name="test", privatizer="none", mechanism="hybrid", epsilon=0.5, tokens=1, arms=2,
           requester="alice"):
     message = envelope.campaigns.add(id=campaign, name=name, requester=requester, epsilon_micro=round(epsilon * 1e6),
-                                     tokens_per_worker=tokens, arms=arms)
+                                     tokens_per_worker=tokens, arms=arms, lease_ms=5000)
     message.privatizer.name, message.mechanism.name = privatizer, mechanism
 
 

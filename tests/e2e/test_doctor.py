@@ -126,7 +126,7 @@ PLANTED = {
     "a decision that was changed with its codes removed": (
         lambda p: (change(p.other_state / "thirdparty.db", "UPDATE decision SET mean = mean + 1"),
                    change(p.other_state / "thirdparty.db", "DELETE FROM proof")), "wrong",
-        "do not follow from its releases", "crowdveil replay"),
+        "table proof: no codes of the rows", "restore a backup"),
     "a third-party's database that is cut": (
         lambda p: os.truncate(p.other_state / "thirdparty.db", 5000), "wrong", "thirdparty.db",
         "send all their records again"),

@@ -143,7 +143,7 @@ def test_a_peer_of_the_old_wire_version_learns_what_to_upgrade(deployment, ident
         server = deployment.start_thirdparty({"brokers": "main, old"})
     else:
         server = deployment.start_broker()
-    line = f"a hello of wire version 1 from the {what}; expected version 2: upgrade the {what}"
+    line = f"a hello of wire version 1 from the {what}; expected version 3: upgrade the {what}"
     role = "thirdparty" if kind == "rank" else "broker"
     assert goodbye(server.address, deployment.pki.issue(identity), kind, role) == line
     server.wait_for(f"{identity}: {line}")
@@ -156,7 +156,7 @@ def test_old_servers_are_reported_by_the_peers_that_dial_them(deployment, tmp_pa
     try:
         worker = deployment.start_worker("worker/5", campaign_file(tmp_path / "campaign.yaml"),
                                          {"broker": fake.address})
-        worker.wait_for("a hello of wire version 1 from the broker; expected version 2: upgrade the broker")
+        worker.wait_for("a hello of wire version 1 from the broker; expected version 3: upgrade the broker")
         assert worker.stop() == 0
     finally:
         fake.close()

@@ -14,7 +14,6 @@ from client.requester import spec
 from client.worker import Session, work
 from crowdveil.wire import GRID
 from harness.admin import get, post
-from harness.before import put_all, said
 from harness.campaign import Run
 from harness.commands import crowdveil
 from harness.daemon import PROGRAMS, ROOT, write_config
@@ -192,29 +191,6 @@ def test_status_says_what_wraps_what(vault):
     assert {line["level"] for line in lines} == {"ok"}
     assert any(f"key {name_of(key)} wraps 4 of 4 stored keys" in line["what"] for line in lines), lines
     assert key.hex() not in live.stdout + still.stdout
-
-
-def test_a_plain_key_of_before_is_replaced(deployment):
-    """Also in a database that this version has never opened: it is brought up to date with the old key first."""
-    before = ROOT / "tests/data/0.2.0"
-    put_all(before, deployment)
-    (deployment.folder / "thirdparty-state/thirdparty.db").unlink()
-    key = deployment.folder / "seal.key"
-    old = key.read_bytes()
-    deployment.start_thirdparty()
-    limits = {"limits": {"worker_epsilon": 1000, "release_tokens": 1}}
-    config = write_config(deployment.folder / "broker.yaml", merged(deployment.broker_settings(), limits))
-    done = crowdveil("seal", "status", config)
-    assert done.returncode == 0 and "of an earlier version" in done.stdout, done.stderr
-    assert f"key 1 ({name_of(old)}), made at an unknown time, current" in done.stdout
-    done = crowdveil("seal", "rotate", config)
-    assert done.returncode == 0, done.stderr
-    [(number, _, new)] = keys_of(key)
-    assert number == 2 and new != old
-    deployment.start_broker(limits)
-    told = said(before)["campaigns"]["running"]["campaign"]
-    with deployment.requester() as requester:
-        assert requester.describe(told)[1].progress.tokens == 44
 
 
 def test_an_old_copy_opens_with_the_old_key_added(vault):

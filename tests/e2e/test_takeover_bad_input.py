@@ -130,7 +130,7 @@ def test_tables_of_a_newer_version(deployment, store):
     brokers = Brokers(deployment, store, 1)
     brokers.migrate()
     store.sql("UPDATE crowdveil.version SET schema = 9", "crowdveil")
-    is_refused(brokers, "tables of version 9.1; expected 1.1")
+    is_refused(brokers, "tables of version 9.2; expected 1.2")
 
 
 def test_a_role_without_its_rights(deployment, store):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Brokers over PostgreSQL are set up, and what runs is changed, by the commands that docs/operations.md prints."""
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -144,12 +145,13 @@ def test_a_restore_to_a_point_in_time_that_lacks_commits(archived, deployment):
 
 
 @pytest.fixture
-def of_before(site, monkeypatch):
-    """A site where everything is of the first version over PostgreSQL, which had no `crowdveil store migrate`."""
-    folder = os.environ.get("CROWDVEIL_BEFORE_POSTGRESQL")
+def of_before(site, monkeypatch, tmp_path):
+    """A site where everything is of the earlier version that tests/run before names."""
+    folder = os.environ.get("CROWDVEIL_BEFORE")
     if folder is None:
-        pytest.skip("no CROWDVEIL_BEFORE_POSTGRESQL: tests/run before builds the earlier version")
-    program = Path(folder) / "broker/crowdveil-broker-postgresql"
+        pytest.skip("no CROWDVEIL_BEFORE: tests/run before names the earlier version")
+    # a copy, as both may be the same program
+    program = Path(shutil.copy(Path(folder) / "broker/crowdveil-broker-postgresql", tmp_path))
     monkeypatch.setitem(PROGRAMS, "before", program)
     site.installed = dict.fromkeys(BROKERS, "before")
 

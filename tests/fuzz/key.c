@@ -31,12 +31,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
   CV_REQUIRE(fchmod(file.fd, mode) == 0);
   if (cv_ring_read(file.path, &ring, &why) == CV_OK) {
     CV_REQUIRE((mode & 077) == 0);
-    CV_REQUIRE(n - 1 != CV_KEY_BYTES || memcmp(ring.item[0].key, bytes + 1, CV_KEY_BYTES) == 0);
     check_accepted(&ring, (const char *)bytes + 1, n - 1);
     cv_ring_fini(&ring);
   } else {
     fuzz_line(why.text);
-    CV_REQUIRE(n - 1 != CV_KEY_BYTES || (mode & 077) != 0);
   }
   fuzz_file_drop(&file);
   return 0;

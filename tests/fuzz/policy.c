@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every policy's stored state: a state that loads is saved to as many bytes, and makes a step whose plan names known arms, none of them without further tokens. */
+/* Every policy's stored state: a state that loads is saved to as many bytes, and makes a step whose plan names known
+ * arms, none of them without further tokens. */
 #include "thirdparty/policy/policy.h"
 
 #include <math.h>

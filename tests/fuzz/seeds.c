@@ -73,20 +73,27 @@ static const struct cv_release release = {.number = 1,
                                           .noisy_sum = 734003200,
                                           .noise = {.groups = 1, .group = {{2, 1}}}};
 
-static void crowd(void) {
-  uint64_t workers[] = {1, 17, 500000};
-  int64_t value = 1 << 20;
-  uint32_t wishes[] = {0, CV_WISH_NONE, 7};
-  struct cv_arrive arrive = {.workers = 3, .worker = workers, .wish = wishes, .credit = 64};
-  struct cv_token token = {.ticket = {1}, .values = 1, .value = &value};
-  struct cv_terms terms = {.id = 1,
+static struct cv_terms make_split_terms(void) {
+  return (struct cv_terms){.id = 1,
                            .name = "fuzz",
                            .requester = "alice",
                            .privatizer = {.name = "none"},
                            .mechanism = {.name = "hybrid"},
                            .epsilon_micro = 250000,
                            .tokens_per_worker = 1,
-                           .arms = 4};
+                           .arms = 4,
+                           .lease_ms = 5000,
+                           .split = {.score_bits = CV_SPLIT_SCORE, .database = {1}, .spec = {{2}}, .key = {{3}}}};
+}
+
+static void crowd(void) {
+  uint64_t workers[] = {1, 17, 500000};
+  int64_t value = 1 << 20;
+  uint32_t wishes[] = {0, CV_WISH_NONE, 7};
+  struct cv_arrive arrive = {.workers = 3, .worker = workers, .wish = wishes, .credit = 64};
+  struct cv_token token = {.ticket = {1}, .values = 1, .value = &value};
+  struct cv_terms terms = make_split_terms();
+  terms.split = (struct cv_split){.score_bits = 0};
   struct cv_assign assign = {
       .campaign = 1, .worker = 17, .ticket = {2}, .arms = 1, .arm.one = 3, .place = 9, .round = 30, .switched = 300};
   struct cv_crowd_ack ack = {.ticket = {3}, .verdict = CV_VERDICT_REFUSED, .why = "late"};
@@ -135,18 +142,6 @@ static struct cv_spec make_split_spec(void) {
   spec.brokers = 2;
   spec.score_bits = CV_SPLIT_SCORE;
   return spec;
-}
-
-static struct cv_terms make_split_terms(void) {
-  return (struct cv_terms){.id = 1,
-                           .name = "fuzz",
-                           .requester = "alice",
-                           .privatizer = {.name = "none"},
-                           .mechanism = {.name = "hybrid"},
-                           .epsilon_micro = 250000,
-                           .tokens_per_worker = 1,
-                           .arms = 4,
-                           .split = {.score_bits = CV_SPLIT_SCORE, .database = {1}, .spec = {{2}}, .key = {{3}}}};
 }
 
 static void crowd_of_two(void) {

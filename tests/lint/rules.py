@@ -284,4 +284,12 @@ def packed(files):
             yield f"meson.build:{line_of(files['meson.build'], match.start())}: no !{folder} in .dockerignore"
 
 
-ALL = (direction, purity, banned, spdx, guards, layout, names, traits, documented, named, linked, packed)
+def released(files):
+    """A released version has its databases in tests/data, by which tests/run before finds its commit."""
+    match = re.search(r"^project\('crowdveil', 'c', version: '([\d.]+)'", files.get("meson.build", ""), re.M)
+    if match and f"tests/data/{match[1]}/anchor" not in files:
+        yield (f"meson.build:{line_of(files['meson.build'], match.start())}: version {match[1]} is a release; expected "
+               f"tests/data/{match[1]}, which tests/data/make makes (tests/data/README.md)")
+
+
+ALL = (direction, purity, banned, spdx, guards, layout, names, traits, documented, named, linked, packed, released)

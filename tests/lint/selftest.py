@@ -76,6 +76,8 @@ CASES = (
     (rules.linked, "docs/b.md", SPDX + "# One `b`, two\n[b](b.md#one-b-two) [c](https://example.org/x)\n", None),
     (rules.packed, "meson.build", "# SPDX\nsubdir('broker')\n", "meson.build:2: no !broker in .dockerignore"),
     (rules.packed, "meson.build", "if tests\n  subdir('tests')\nendif\n", None),
+    (rules.released, "meson.build", "project('crowdveil', 'c', version: '1.2.3')\n", "expected tests/data/1.2.3"),
+    (rules.released, "meson.build", "project('crowdveil', 'c', version: '1.2.3-dev')\n", None),
     (rules.layout, "broker/a.c", "int x;  \n", "blanks at the end"),
     (rules.layout, "broker/a.c", "\tint x;\n", "a tab"),
     (rules.layout, "broker/a.c", "int x;", "no newline"),

@@ -332,7 +332,7 @@ static enum cv_err open_vault(void *data, struct cv_why *why) {
   cv_vault_free(term->vault);
   CV_REQUIRE(cv_vault_new(&session->server->world->ring, &term->vault) == CV_OK);
   return cv_vault_open(term->vault, (struct cv_vault_rows){.ops = &SERVER_KEYS, .data = session}, term->mark.database,
-                       0, why);
+                       why);
 }
 
 /* A broker that goes on lets its session never stand still for so long. */
@@ -397,7 +397,6 @@ static enum cv_err make(void *data, struct cv_why *why) {
   struct cv_term *term = &session->term;
   struct database *now = &session->server->now;
   CV_TRY(cv_meta_new("broker", &term->mark, why));
-  term->mark.has_codes = true;
   CV_TRY(open_vault(session, why));
   CV_TRY(session_begin(session, &term->mark, why));
   CV_TRY(cv_vault_begin(term->vault, why));

@@ -79,11 +79,6 @@ static enum cv_err count_keys(void *data, const struct cv_key_id *master, struct
   return err;
 }
 
-static enum cv_err secrets(void *data, uint32_t after, uint32_t *ret, struct cv_why *why) {
-  *ret = 0;
-  return CV_OK;
-}
-
 enum cv_err server_begin_keys(void *data, struct cv_why *why) {
   struct session *session = data;
   const struct cv_anchor_mark mark = session->term.mark;
@@ -100,7 +95,6 @@ const struct cv_vault_rows_ops SERVER_KEYS = {.put = put_key,
                                               .other = other_key,
                                               .masters = masters,
                                               .count = count_keys,
-                                              .secrets = secrets,
                                               .begin = server_begin_keys,
                                               .commit = session_commit,
                                               .rollback = session_rollback,

@@ -619,7 +619,7 @@ static void all_is_stored(struct truth *truth) {
   }
 }
 
-/* "crowdveil-anchor 3 DATABASE COMMIT ...": the commit that a power failure would leave in it. */
+/* "crowdveil-anchor 5 DATABASE COMMIT ...": the commit that a power failure would leave in it. */
 uint64_t truth_anchor_of(const struct party *broker) {
   enum { COMMIT_AT = 52 };
   const struct disk_file *file = disk_find(broker->disk, broker_anchor(broker).path);

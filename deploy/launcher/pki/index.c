@@ -12,10 +12,11 @@
 #include <unistd.h>
 
 #include "common/base/array.h"
+#include "common/base/before.h"
 #include "common/net/certificate.h"
 #include "deploy/launcher/pki/files.h"
 
-enum { LINE_BYTES = 320, OLD_FIELDS = 3, FIELDS = 6 };
+enum { LINE_BYTES = 320, FIELDS_BEFORE = 3, FIELDS = 6 };
 
 /* --- reading --- */
 
@@ -30,12 +31,13 @@ static bool read_time(const char *text, int64_t *ret) {
   return errno == 0 && end != text && *end == '\0';
 }
 
-static bool read_line(char *line, struct cv_pki_entry *ret) {
+/* Returns the number of fields; 0 unless they are all there and what they should be. */
+static int read_line(char *line, struct cv_pki_entry *ret) {
   char *field[FIELDS] = {0};
   int fields = 0;
   size_t n = strlen(line);
   if (n == 0 || line[n - 1] != '\n') { /* cut, or too long */
-    return false;
+    return 0;
   }
   line[n - 1] = '\0';
   for (char *rest = line; rest != NULL && fields <= FIELDS; fields++) {
@@ -45,10 +47,12 @@ static bool read_line(char *line, struct cv_pki_entry *ret) {
     }
   }
   *ret = (struct cv_pki_entry){0};
-  return (fields == OLD_FIELDS || fields == FIELDS) && cv_serial_parse(field[0], &ret->serial) &&
-         cv_identity_parse(field[1], &ret->identity, NULL) == CV_OK && read_time(field[2], &ret->not_after) &&
-         (fields == OLD_FIELDS || (read_time(field[3], &ret->made) && read_time(field[4], &ret->superseded) &&
-                                   read_time(field[5], &ret->revoked)));
+  bool is_good =
+      fields == FIELDS_BEFORE ||
+      (fields == FIELDS && cv_serial_parse(field[0], &ret->serial) &&
+       cv_identity_parse(field[1], &ret->identity, NULL) == CV_OK && read_time(field[2], &ret->not_after) &&
+       read_time(field[3], &ret->made) && read_time(field[4], &ret->superseded) && read_time(field[5], &ret->revoked));
+  return is_good ? fields : 0;
 }
 
 static enum cv_err read_lines(FILE *file, const char *path, struct cv_pki_index *index, struct cv_why *why) {
@@ -58,7 +62,12 @@ static enum cv_err read_lines(FILE *file, const char *path, struct cv_pki_index 
     if (entry == NULL) {
       return cv_fail(why, CV_ERR_NOMEM, "%s: no memory", path);
     }
-    if (!read_line(line, entry)) {
+    int fields = read_line(line, entry);
+    if (fields == FIELDS_BEFORE) {
+      return cv_fail(why, CV_ERR_VERSION,
+                     "%s: an index " CV_BEFORE "; make a new CA in another folder: crowdveil pki make", path);
+    }
+    if (fields == 0) {
       return cv_fail(why, CV_ERR_DAMAGED, "%s:%u: expected SERIAL, IDENTITY, SECONDS and three more times, with tabs",
                      path, number);
     }

@@ -2,7 +2,7 @@
 /*
  * Internal to pki: index.tsv, the issued certificates, one on each line, oldest first, with tabs in between: serial
  * number, identity, last valid second, then the seconds in which it was made, superseded and revoked (since 1970; - for
- * never). Lines of version 0.2 end after the third field. A change replaces the file by rename.
+ * never). A change replaces the file by rename.
  */
 #ifndef CV_DEPLOY_PKI_INDEX_H
 #define CV_DEPLOY_PKI_INDEX_H
@@ -19,7 +19,7 @@ struct cv_pki_entry {
   struct cv_serial serial;
   struct cv_identity identity;
   int64_t not_after;                 /* seconds since 1970, like the next ones */
-  int64_t made, superseded, revoked; /* 0: unknown, or never */
+  int64_t made, superseded, revoked; /* 0: never */
 };
 
 struct cv_pki_index {
@@ -29,7 +29,7 @@ struct cv_pki_index {
 };
 
 /* Reads and locks the index. `create`: makes an empty one; CV_ERR_EXISTS if it exists. CV_ERR_DAMAGED with
- * the line. */
+ * the line, CV_ERR_VERSION. */
 CV_MUST_USE enum cv_err cv_pki_index_open(const char *path, bool create, struct cv_pki_index *ret, struct cv_why *why);
 /* Reads the index without a lock: every version of the file is whole. */
 CV_MUST_USE enum cv_err cv_pki_index_read(const char *path, struct cv_pki_index *ret, struct cv_why *why);

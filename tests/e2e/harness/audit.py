@@ -96,7 +96,7 @@ class Broker:
         _, self.end, _, self.seed, self.tokens, _ = reader.take("IIBQQQ")
         reader = Reader(standings)
         arms, = reader.take("I")
-        self.standings = [(arm, *reader.take("IQdd")) for arm in range(arms)]
+        self.standings = [(arm, *reader.take("IQddIB")[:4]) for arm in range(arms)]
         assert reader.is_done()
         self.left = {table: self.db.execute(f"SELECT count(*) FROM {table} WHERE campaign = ?", one).fetchone()[0]
                      for table in ("journal", "chunk")}

@@ -41,7 +41,8 @@ class Run:
         with deployment.requester() as requester:
             self.campaign = requester.submit(spec(len(MEANS), **{
                 "epsilon": .5, "tokens": TOKENS,
-                "policy_params": {"alpha": .2, "delta": .1, "tokens_per_round": TAU}, **spec_changes})).campaign
+                "policy_params": {"alpha": .2, "delta": .1, "tokens_per_round": TAU, "tails": "chernoff"},
+                **spec_changes})).campaign
 
     def start_worker(self, identity, **settings):
         return self.deployment.start_worker(identity, self.campaign_file,

@@ -55,9 +55,9 @@ static void test_which_party_to_upgrade(void **state) {
                         newer = {.present = true, .version = CV_WIRE_VERSION + 1};
   assert_int_equal(cv_hello_check(&ours, "worker", "broker", &why), CV_OK);
   assert_int_equal(cv_hello_check(&older, "worker", "broker", &why), CV_ERR_VERSION);
-  assert_string_equal(why.text, "a hello of wire version 1 from the worker; expected version 2: upgrade the worker");
+  assert_string_equal(why.text, "a hello of wire version 1 from the worker; expected version 3: upgrade the worker");
   assert_int_equal(cv_hello_check(&newer, "worker", "broker", &why), CV_ERR_VERSION);
-  assert_string_equal(why.text, "a hello of wire version 3 from the worker; expected version 2: upgrade the broker");
+  assert_string_equal(why.text, "a hello of wire version 4 from the worker; expected version 3: upgrade the broker");
 }
 
 int main(void) {

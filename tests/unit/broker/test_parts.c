@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 // clang-format on
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "broker/both/anchor.h"
 #include "broker/both/chunks.h"
@@ -526,8 +528,27 @@ static void test_the_anchor_says_what_was_written(void **state) {
   assert_memory_equal(back.term_id, mark.term_id, sizeof(mark.term_id));
   assert_int_equal(back.commit, 17);
   assert_memory_equal(&back.totals, &mark.totals, sizeof(mark.totals));
-  assert_int_equal(truncate(path, 100), 0);
   struct cv_why why;
+  static const struct {
+    char version;
+    enum cv_err err;
+    const char *line;
+  } others[] = {
+      {'3', CV_ERR_VERSION,
+       "anchor: an anchor of version 3, of a Crowdveil before 0.3.0, whose files are not read; move the files in the "
+       "state folder, the anchor and the seal key away together; the next start makes new ones"},
+      {'9', CV_ERR_VERSION, "anchor: an anchor of version 9, of a later release; expected version 5"},
+      {'x', CV_ERR_DAMAGED, "not an anchor of a broker"},
+  };
+  for (size_t i = 0; i < CV_COUNT(others); i++) {
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(pwrite(fd, &others[i].version, 1, sizeof("crowdveil-anchor ") - 1), 1);
+    assert_int_equal(close(fd), 0);
+    assert_int_equal(cv_anchor_peek(path, &exists, &back, &why), others[i].err);
+    assert_non_null(strstr(why.text, others[i].line));
+  }
+  assert_int_equal(truncate(path, 100), 0);
   assert_int_equal(cv_anchor_open(path, &anchor, &exists, &back, &why), CV_ERR_DAMAGED);
   assert_non_null(strstr(why.text, "not an anchor of a broker"));
   folder_remove(&folder);

@@ -262,8 +262,10 @@ static void test_tables_that_do_not_fit_are_refused(void **state) {
     const char *sql, *line;
   } cases[] = {
       {"DROP SCHEMA crowdveil CASCADE", "no tables; expected --migrate"},
-      {"UPDATE crowdveil.version SET schema = 2", "tables of version 2.1; expected 1.1"},
-      {"UPDATE crowdveil.version SET image = 7", "tables of version 1.7; expected 1.1"},
+      {"UPDATE crowdveil.version SET schema = 2", "tables of version 2.2; expected 1.2"},
+      {"UPDATE crowdveil.version SET image = 7", "tables of version 1.7; expected 1.2"},
+      {"UPDATE crowdveil.version SET image = 1",
+       "tables of version 1.1, of a Crowdveil before 0.3.0, whose files are not read; drop the schema crowdveil"},
   };
   struct fixture *fixture = *state;
   for (size_t i = 0; i < CV_COUNT(cases); i++) {

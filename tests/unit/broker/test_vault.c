@@ -15,10 +15,6 @@
 
 static const uint8_t database_id[CV_DATABASE_ID_BYTES] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
 
-static const char other_tables[] =
-    "CREATE TABLE campaign (id INTEGER); CREATE TABLE ended (campaign INTEGER);"
-    "CREATE TABLE journal (campaign INTEGER); CREATE TABLE chunk (campaign INTEGER);";
-
 struct fixture {
   struct folder folder;
   struct cv_db *db;
@@ -30,7 +26,7 @@ static struct cv_vault *open_vault(struct fixture *fixture) {
   struct cv_vault *vault;
   struct cv_why why = {.text = ""};
   assert_int_equal(cv_vault_new(&fixture->ring, &vault), CV_OK);
-  if (cv_vault_open(vault, cv_vault_table(fixture->db), database_id, 0, &why) != CV_OK) {
+  if (cv_vault_open(vault, cv_vault_table(fixture->db), database_id, &why) != CV_OK) {
     fail_msg("%s", why.text);
   }
   return vault;
@@ -43,8 +39,8 @@ static void reopen(struct fixture *fixture) {
 
 static int set_up(void **state) {
   static struct fixture fixture;
-  const char *const all[] = {other_tables, CV_VAULT_STEP};
-  const struct cv_db_schema schema = {.application_id = 1, .steps = all, .count = 2};
+  const char *const all[] = {CV_VAULT_TABLE};
+  const struct cv_db_schema schema = {.application_id = 1, .steps = all, .first = 1, .count = 1};
   memset(&fixture, 0, sizeof(fixture));
   folder_make(&fixture.folder);
   assert_int_equal(cv_db_open(folder_file(&fixture.folder, "db"), NULL, &schema, &fixture.db, NULL), CV_OK);
@@ -95,9 +91,7 @@ static void test_keys_are_different_and_stay(void **state) {
   struct fixture *fixture = *state;
   struct cv_key first[CV_COUNT(places)], again[CV_COUNT(places)];
   struct cv_vault_count count;
-  assert_true(cv_vault_is_empty(fixture->vault));
   begin(fixture);
-  assert_false(cv_vault_is_empty(fixture->vault));
   keys_of(fixture, first);
   reopen(fixture);
   keys_of(fixture, again);
@@ -155,7 +149,7 @@ static void test_a_wrapped_key_fits_its_database_only(void **state) {
   const uint8_t other[CV_DATABASE_ID_BYTES] = {1};
   struct cv_key key;
   begin(fixture);
-  assert_int_equal(cv_vault_open(fixture->vault, cv_vault_table(fixture->db), other, 0, NULL), CV_OK);
+  assert_int_equal(cv_vault_open(fixture->vault, cv_vault_table(fixture->db), other, NULL), CV_OK);
   assert_int_equal(cv_vault_key(fixture->vault, 1, CV_VAULT_SEAL, &key, NULL), CV_ERR_DAMAGED);
 }
 
@@ -197,7 +191,7 @@ static void test_a_ring_without_the_key_is_refused_by_name(void **state) {
   assert_non_null(strstr(why.text, cv_ring_names(&other).text));
   (void)key_of(fixture, 1, CV_VAULT_SEAL); /* nothing has changed */
   assert_int_equal(cv_vault_new(&other, &vault), CV_OK);
-  assert_int_equal(cv_vault_open(vault, cv_vault_table(fixture->db), database_id, 0, &why), CV_ERR_DAMAGED);
+  assert_int_equal(cv_vault_open(vault, cv_vault_table(fixture->db), database_id, &why), CV_ERR_DAMAGED);
   cv_vault_free(vault);
   cv_ring_fini(&other);
 }
@@ -223,24 +217,6 @@ static void test_a_dropped_key_is_gone(void **state) {
   cv_buf_fini(&plain);
 }
 
-/* A database of before: the derived keys are used, then stored, for each campaign that may have secrets. */
-static void test_derived_keys_are_adopted(void **state) {
-  struct fixture *fixture = *state;
-  struct cv_key before[CV_COUNT(places)], after[CV_COUNT(places)], expected, key;
-  assert_int_equal(cv_db_exec(fixture->db,
-                              "INSERT INTO campaign VALUES (1), (3); INSERT INTO ended VALUES (3);"
-                              "INSERT INTO journal VALUES (2), (2); INSERT INTO chunk VALUES (0), (2)",
-                              NULL),
-                   CV_OK);
-  keys_of(fixture, before);
-  assert_int_equal(cv_key_derive(fixture->ring.item[0].key, "crowdveil campaign", 2, &expected), CV_OK);
-  assert_memory_equal(&before[4], &expected, sizeof(expected));
-  assert_int_equal(cv_vault_adopt(fixture->vault, NULL), CV_OK);
-  keys_of(fixture, after);
-  assert_memory_equal(before, after, sizeof(before));
-  assert_int_equal(cv_vault_key(fixture->vault, 3, CV_VAULT_SEAL, &key, NULL), CV_ERR_NOT_FOUND);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_keys_are_different_and_stay, set_up, tear_down),
@@ -249,7 +225,6 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_wrapped_anew_the_keys_are_the_same, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_a_ring_without_the_key_is_refused_by_name, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_a_dropped_key_is_gone, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_derived_keys_are_adopted, set_up, tear_down),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -259,7 +259,7 @@ static void random_row(struct cv_rng *rng, struct cv_crowd_frame *frame, uint64_
                              .epsilon_micro = random_u64(rng),
                              .tokens_per_worker = random_u32(rng),
                              .arms = (uint32_t)cv_rng_below(rng, CV_ARMS_MAX + 1),
-                             .lease_ms = random_u32(rng)};
+                             .lease_ms = random_u32(rng) | 1};
   random_name(rng, terms->name, sizeof(terms->name));
   random_name(rng, terms->requester, sizeof(terms->requester));
   random_choice(rng, &terms->privatizer);

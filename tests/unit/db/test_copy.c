@@ -18,7 +18,7 @@
 enum { ROWS = 400, STEP_PAGES = 3 };
 
 static const char *const steps[] = {"CREATE TABLE note (id INTEGER PRIMARY KEY, text TEXT NOT NULL)"};
-static const struct cv_db_schema schema = {.application_id = 0x43560001, .steps = steps, .count = 1};
+static const struct cv_db_schema schema = {.application_id = 0x43560001, .steps = steps, .first = 1, .count = 1};
 
 static void run(struct cv_db *db, const char *sql) {
   struct cv_why why;

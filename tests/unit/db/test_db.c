@@ -22,11 +22,11 @@ static const char *const steps[] = {
 };
 
 enum { OURS = 0x43560001 };
-static const struct cv_db_schema first = {.application_id = OURS, .steps = steps, .count = 1};
-static const struct cv_db_schema second = {.application_id = OURS, .steps = steps, .count = 2};
-static const struct cv_db_schema broken = {.application_id = OURS, .steps = steps, .count = 3};
+static const struct cv_db_schema first = {.application_id = OURS, .steps = steps, .first = 1, .count = 1};
+static const struct cv_db_schema second = {.application_id = OURS, .steps = steps, .first = 1, .count = 2};
+static const struct cv_db_schema broken = {.application_id = OURS, .steps = steps, .first = 1, .count = 3};
 /* An id with the top bit set must survive SQLite's signed pragma. */
-static const struct cv_db_schema foreign = {.application_id = 0xfedcba98, .steps = steps, .count = 1};
+static const struct cv_db_schema foreign = {.application_id = 0xfedcba98, .steps = steps, .first = 1, .count = 1};
 
 static struct folder folder;
 static const char *path;
@@ -169,7 +169,7 @@ static void test_failing_step_leaves_the_old_version_whole(void **state) {
   struct cv_db *db = opened(&first);
   run(db, "INSERT INTO note (text) VALUES ('old')");
   cv_db_close(db);
-  assert_refused(&broken, CV_ERR_DB, "schema step from version 2 to 3");
+  assert_refused(&broken, CV_ERR_DB, "schema step to version 3");
   db = opened(&first);
   assert_int_equal(number(db, "PRAGMA user_version"), 1);
   assert_int_equal(number(db, "SELECT count(*) FROM sqlite_schema WHERE type = 'table'"), 1);
@@ -181,6 +181,18 @@ static void test_later_version_is_refused(void **state) {
   cv_db_close(opened(&second));
   assert_refused(&first, CV_ERR_VERSION, "expected at most 1");
   assert_unreadable(&first, CV_ERR_VERSION, "expected at most 1");
+}
+
+/* One that a program before 0.3.0 wrote, as every database says. */
+static void test_earlier_version_is_refused_with_advice(void **state) {
+  (void)state;
+  static const struct cv_db_schema later = {
+      .application_id = OURS, .steps = steps, .first = 3, .count = 1, .advice = "dig it in"};
+  static const char line[] = "schema version 2, of a Crowdveil before 0.3.0, whose files are not read; dig it in";
+  cv_db_close(opened(&second));
+  assert_refused(&later, CV_ERR_VERSION, line);
+  assert_unreadable(&later, CV_ERR_VERSION, line);
+  cv_db_close(opened(&second));
 }
 
 static void test_database_of_another_program_is_refused_untouched(void **state) {
@@ -446,6 +458,7 @@ int main(void) {
       IN_FOLDER(test_open_mode_is_taken_back),
       IN_FOLDER(test_missing_steps_are_applied_to_old_data),
       IN_FOLDER(test_failing_step_leaves_the_old_version_whole),
+      IN_FOLDER(test_earlier_version_is_refused_with_advice),
       IN_FOLDER(test_later_version_is_refused),
       IN_FOLDER(test_database_of_another_program_is_refused_untouched),
       IN_FOLDER(test_file_that_is_no_database_is_refused),

@@ -15,7 +15,7 @@
 #include "tests/support/folder.h"
 
 static const char *const steps[] = {"CREATE TABLE note (id INTEGER PRIMARY KEY, text TEXT NOT NULL)"};
-static const struct cv_db_schema schema = {.application_id = 0x43560001, .steps = steps, .count = 1};
+static const struct cv_db_schema schema = {.application_id = 0x43560001, .steps = steps, .first = 1, .count = 1};
 
 static struct {
   int fail_syncs;           /* of the log, so many */

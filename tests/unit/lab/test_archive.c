@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/db/db_hook.h"
+#include "common/db/proof.h"
 #include "lab/result/archive.h"
 #include "lab/result/merge.h"
 #include "tests/support/near.h"
@@ -74,15 +76,29 @@ static void make(const char *file, const struct cv_lab_origin *origin, uint64_t 
   cv_lab_archive_close(archive);
 }
 
-/* Changes by a person with sqlite3 who removes the codes: without them only the contents are checked. */
+/* Changes by a program that stores their checksums: only the contents are wrong. */
 static void edit(const char *file, const char *sql) {
+  static const char *const none[] = {""};
+  static const struct cv_db_schema schema = {.application_id = 0x43564c42, .steps = none, .first = 3, .count = 1};
+  static const struct cv_proof_part parts[] = {{.table = "experiment"}, {.table = "data_file"},
+                                               {.table = "series"},     {.table = "point"},
+                                               {.table = "metric"},     {.table = "trial", .code = "code"}};
+  const struct cv_proof_config config = {.part = parts, .parts = CV_COUNT(parts)};
+  struct cv_db *db;
+  assert_good(cv_db_open(folder_file(&folder, file), NULL, &schema, &db, &why));
+  assert_good(cv_proof_begin(db, &config, &why));
+  assert_good(cv_db_begin(db, &why));
+  assert_good(cv_db_exec(db, sql, &why));
+  static const char codes[] = "UPDATE trial SET code = row_code(5, id, setting, replicate, numbers)";
+  (void)sqlite3_exec(cv_db_handle(db), codes, NULL, NULL, NULL); /* not without the table */
+  assert_good(cv_db_commit(db, &why));
+  cv_db_close(db);
+}
+
+static void edit_plainly(const char *file, const char *sql) {
   sqlite3 *db;
-  char *error = NULL;
   assert_int_equal(sqlite3_open(folder_file(&folder, file), &db), SQLITE_OK);
-  if (sqlite3_exec(db, sql, NULL, NULL, &error) != SQLITE_OK ||
-      sqlite3_exec(db, "DELETE FROM proof", NULL, NULL, &error) != SQLITE_OK) {
-    fail_msg("%s: %s", sql, error);
-  }
+  assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
   assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
@@ -275,9 +291,14 @@ static void test_a_file_of_another_kind_is_one_line(void **state) {
   size_t count = 0;
   assert_int_equal(read_all("none.db", &count), CV_ERR_NOT_FOUND);
   make("a.db", &origin, 0, 1, 2);
-  edit("a.db", "PRAGMA user_version = 3");
+  edit_plainly("a.db", "PRAGMA user_version = 2");
   assert_int_equal(read_all("a.db", &count), CV_ERR_VERSION);
-  edit("a.db", "PRAGMA user_version = 1; PRAGMA application_id = 5");
+  assert_non_null(strstr(why.text,
+                         "a.db: schema version 2, of a Crowdveil before 0.3.0, whose files are not read; move "
+                         "it away, and run the experiment again"));
+  edit_plainly("a.db", "PRAGMA user_version = 4");
+  assert_int_equal(read_all("a.db", &count), CV_ERR_VERSION);
+  edit_plainly("a.db", "PRAGMA user_version = 3; PRAGMA application_id = 5");
   assert_int_equal(read_all("a.db", &count), CV_ERR_INVALID);
   FILE *file = fopen(folder_file(&folder, "text.db"), "we");
   assert_non_null(file);

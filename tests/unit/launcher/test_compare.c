@@ -39,10 +39,10 @@ static void read_good(const char *text, struct cv_compared *ret) {
   "{\"campaign\": \"bread\", \"policy\": \"ppar\", \"classes\": [[\"rye 10\"], [\"oat\"]], "           \
   "\"undecided\": [\"rye 2\"], \"truth\": [[\"rye 10\"], [\"rye 2\"], [\"oat\"]], \"accuracy\": 0.5, " \
   "\"item_tokens\": {\"rye 2\": 5, \"oat\": 10, \"rye 10\": 15}, \"lies\": {\"safe\": 3, \"turn\": null}, " SUMS "}"
-#define SECOND                                                                                               \
-  "{\"campaign\": \"bread\", \"policy\": \"ppar-kl\", \"classes\": [[\"rye 10\"], [\"rye 2\"], [\"oat\"]], " \
-  "\"undecided\": [], \"truth\": [[\"rye 10\"], [\"rye 2\"], [\"oat\"]], \"accuracy\": 1, "                  \
-  "\"item_tokens\": {\"rye 2\": 1, \"oat\": 2, \"rye 10\": 3}, \"tokens\": 6, \"rounds\": 7, "               \
+#define SECOND                                                                                                 \
+  "{\"campaign\": \"bread\", \"policy\": \"ppar-kl\", \"classes\": [[\"rye 10\"], [\"rye 2\"], [\"oat\"]], "   \
+  "\"undecided\": [], \"truth\": [[\"rye 10\"], [\"rye 2\"], [\"oat\"]], \"accuracy\": 1, "                    \
+  "\"item_tokens\": {\"rye 2\": 1, \"oat\": 2, \"rye 10\": 3}, \"lies\": null, \"tokens\": 6, \"rounds\": 7, " \
   "\"epsilon_spent_micro\": 125000, \"seconds\": 0.5}"
 
 /* `text` with `from` replaced by `to`; the caller frees it. */
@@ -203,14 +203,14 @@ static void test_other_items_are_refused(void **state) {
   }
   read_good(
       "{\"campaign\": \"a\", \"policy\": \"b\", \"classes\": [[\"oat\"]], \"undecided\": [], \"truth\": null, "
-      "\"item_tokens\": {\"oat\": 1}, " SUMS "}",
+      "\"item_tokens\": {\"oat\": 1}, \"lies\": null, " SUMS "}",
       &of[1]);
   assert_int_equal(cv_compare_check(of, paths, &why), CV_ERR_INVALID);
   assert_string_equal(why.text, "a.json has 3 items and b.json has 1; expected results of the same items");
   cv_compared_fini(&of[1]);
   read_good(
       "{\"campaign\": \"a\", \"policy\": \"b\", \"classes\": [[\"oat\", \"rye 2\", \"rye 11\"]], \"undecided\": "
-      "[], \"truth\": null, \"item_tokens\": {\"oat\": 1, \"rye 2\": 1, \"rye 11\": 1}, " SUMS "}",
+      "[], \"truth\": null, \"item_tokens\": {\"oat\": 1, \"rye 2\": 1, \"rye 11\": 1}, \"lies\": null, " SUMS "}",
       &of[1]);
   assert_int_equal(cv_compare_check(of, paths, &why), CV_ERR_INVALID);
   assert_string_equal(why.text,

@@ -293,7 +293,7 @@ static void test_a_ca_that_is_not_whole(void **state) {
   told = make_two();
   assert_int_equal(told.err, CV_ERR_EXISTS);
   assert_non_null(strstr(told.text, "the CA has no index.tsv"));
-  put("ca/index.tsv", "AB12\tcrowdveil:worker/3\t1\n");
+  put("ca/index.tsv", "AB12\tcrowdveil:worker/3\t1\t1\t-\t-\n");
   assert_int_equal(unlink("ca/ca.pem"), 0);
   told = make_two();
   assert_int_equal(told.err, CV_ERR_DAMAGED);

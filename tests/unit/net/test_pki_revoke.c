@@ -401,7 +401,6 @@ static void test_the_owner_stays(void **state) {
   }
 }
 
-/* A certificate of version 0.2 without hosts needs them now. */
 static void test_hosts_are_required(void **state) {
   const struct cv_pki_request request = {.identity = "broker/main", .valid_s = DAY_S};
   struct cv_why why;
@@ -488,17 +487,21 @@ static void test_the_list_of_another_ca_stays(void **state) {
 
 /* --- the index --- */
 
-static void test_an_index_of_version_0_2(void **state) {
-  put("ca/index.tsv", "AB12\tcrowdveil:worker/3\t1\nCD34\tcrowdveil:broker/b\t9999999999\n");
-  struct cv_serial old = {.hex = "CD34"}, expired = {.hex = "AB12"};
-  assert_string_equal(state_of(&old), "valid");
-  assert_string_equal(state_of(&expired), "expired");
-  assert_int_equal(issue_for("out", "broker/b", DAY_S, false, NULL, NULL), CV_ERR_EXISTS);
-  assert_int_equal(issue_for("out", "broker/b", DAY_S, true, NULL, NULL), CV_OK);
-  assert_string_equal(state_of(&old), "superseded");
-  assert_int_equal(revoked("cd34"), 1);
-  assert_string_equal(state_of(&old), "revoked");
-  assert_string_equal(state_of(&expired), "expired");
+/* As a program before 0.3.0 wrote it. */
+static void test_an_index_of_three_fields_is_refused_with_advice(void **state) {
+  static const char index[] = "AB12\tcrowdveil:worker/3\t1\nCD34\tcrowdveil:broker/b\t9999999999\n";
+  char found[sizeof(index)] = "";
+  struct cv_why why = {.text = ""};
+  put("ca/index.tsv", index);
+  assert_int_equal(cv_pki_revoke("ca", "cd34", count, NULL, &why), CV_ERR_VERSION);
+  assert_string_equal(why.text,
+                      "ca/index.tsv: an index of a Crowdveil before 0.3.0, whose files are not read; make a "
+                      "new CA in another folder: crowdveil pki make");
+  FILE *file = fopen("ca/index.tsv", "re");
+  assert_non_null(file);
+  assert_int_equal(fread(found, 1, sizeof(found), file), sizeof(index) - 1);
+  assert_int_equal(fclose(file), 0);
+  assert_string_equal(found, index);
 }
 
 static void test_damaged_lines_are_named(void **state) {
@@ -571,7 +574,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_make_renews_no_revoked_one, setup, teardown),
       cmocka_unit_test_setup_teardown(test_no_second_certificate, setup, teardown),
       cmocka_unit_test_setup_teardown(test_the_list_of_another_ca_stays, setup, teardown),
-      cmocka_unit_test_setup_teardown(test_an_index_of_version_0_2, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_an_index_of_three_fields_is_refused_with_advice, setup, teardown),
       cmocka_unit_test_setup_teardown(test_damaged_lines_are_named, setup, teardown),
       cmocka_unit_test_setup_teardown(test_many_at_once, setup, teardown),
   };

@@ -267,11 +267,11 @@ static void only_a_brokers_messages_and_hello_first(void **state) {
   w = world_new(NULL);
   assert_int_equal(cv_thirdparty_join(w->thirdparty, "alice", w, &w->conn), CV_OK);
   struct cv_rank_frame earlier = {.hello = {.present = true, .version = 1}};
-  expect_goodbye(w, &earlier, "a hello of wire version 1 from the broker; expected version 2: upgrade the broker");
+  expect_goodbye(w, &earlier, "a hello of wire version 1 from the broker; expected version 3: upgrade the broker");
   w = world_new(NULL);
   assert_int_equal(cv_thirdparty_join(w->thirdparty, "alice", w, &w->conn), CV_OK);
-  struct cv_rank_frame later = {.hello = {.present = true, .version = 3}};
-  expect_goodbye(w, &later, "a hello of wire version 3 from the broker; expected version 2: upgrade the third-party");
+  struct cv_rank_frame later = {.hello = {.present = true, .version = 4}};
+  expect_goodbye(w, &later, "a hello of wire version 4 from the broker; expected version 3: upgrade the third-party");
 }
 
 static void plans_that_were_never_asked_for_cannot_be_accepted(void **state) {

@@ -117,7 +117,8 @@ static inline struct cv_terms *say_terms(struct stage *stage, uint64_t id, uint3
                              .mechanism = {.name = "hybrid"},
                              .epsilon_micro = 250000,
                              .tokens_per_worker = tokens_per_worker,
-                             .arms = ARMS};
+                             .arms = ARMS,
+                             .lease_ms = 5000};
   return terms;
 }
 

@@ -486,7 +486,7 @@ static void test_messages_of_the_wrong_side_or_version(void **state) {
   begin(&stage);
   stage.frame.hello = (struct cv_hello){.present = true, .version = 1, .program = "broker"};
   deliver_bad(&stage, CV_ERR_VERSION,
-              "a hello of wire version 1 from the broker; expected version 2: upgrade the broker");
+              "a hello of wire version 1 from the broker; expected version 3: upgrade the broker");
   begin(&stage);
   (void)say_terms(&stage, CAMPAIGN, 1);
   deliver_bad(&stage, CV_ERR_FORMAT, "the first message is not Hello");

@@ -71,6 +71,7 @@ static struct cv_terms terms_of(const struct stage *stage) {
                            .epsilon_micro = 250000,
                            .tokens_per_worker = TOKENS,
                            .arms = ARMS,
+                           .lease_ms = 5000,
                            .split = stage->duo.split};
 }
 
