@@ -6,6 +6,6 @@
 #define CV_BEFORE "of a Crowdveil before 0.3.0, whose files are not read"
 /* A broker's files: none of them is of use without the others. */
 #define CV_BEFORE_BROKER \
-  "move the files in the state folder, the anchor and the seal key away together; the next start makes new ones"
+  "move the files in the state folder, the anchor and the seal key away together, and set up anew"
 
 #endif

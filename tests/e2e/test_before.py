@@ -254,7 +254,7 @@ def test_every_message_is_still_read(before, today):
 # --- before 0.3.0: formats, and the wire, that no released version has
 
 BEFORE = "of a Crowdveil before 0.3.0, whose files are not read; "
-BROKERS = "move the files in the state folder, the anchor and the seal key away together; the next start makes new ones"
+BROKERS = "move the files in the state folder, the anchor and the seal key away together, and set up anew"
 THIRDPARTY = "move the files in its folder away; the next start makes new ones"
 WORKER = THIRDPARTY + ", and counts given scores from 0"
 LAB = "move it away, and run the experiment again"

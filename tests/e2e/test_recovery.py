@@ -274,7 +274,7 @@ def test_the_wrong_key_and_a_lost_key(stage):
     stage.stop()
     key = stage.deployment.folder / "seal.key"
     right = key.read_bytes()
-    key.write_bytes(bytes(32))
+    key.write_text(f"crowdveil seal keys 1\n1 0 {'0' * 64}\n")
     done = stage.recover()
     assert done.returncode == 1 and "key" in done.stderr and (stage.state / "broker.db").exists()
     key.unlink()

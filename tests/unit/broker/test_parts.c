@@ -536,7 +536,7 @@ static void test_the_anchor_says_what_was_written(void **state) {
   } others[] = {
       {'3', CV_ERR_VERSION,
        "anchor: an anchor of version 3, of a Crowdveil before 0.3.0, whose files are not read; move the files in the "
-       "state folder, the anchor and the seal key away together; the next start makes new ones"},
+       "state folder, the anchor and the seal key away together, and set up anew"},
       {'9', CV_ERR_VERSION, "anchor: an anchor of version 9, of a later release; expected version 5"},
       {'x', CV_ERR_DAMAGED, "not an anchor of a broker"},
   };

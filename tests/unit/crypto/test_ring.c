@@ -105,7 +105,7 @@ static void test_plain_key_is_refused_with_advice(void **state) {
   write_file(path, CV_KEY_BYTES, 0600);
   assert_refused(path, CV_ERR_VERSION,
                  "key: a key of 32 bytes, of a Crowdveil before 0.3.0, whose files are not read; move the files in the "
-                 "state folder, the anchor and the seal key away together; the next start makes new ones");
+                 "state folder, the anchor and the seal key away together, and set up anew");
 }
 
 /* A new key in front of an old one, then alone. The file is replaced: a file that others know by another name stays. */
