@@ -22,7 +22,7 @@ def errors(daemon):
     return [line for line in daemon.text().split("\n") if not re.search(r" (info|warning): |ready on", line)]
 
 
-@pytest.mark.parametrize("program", ["broker", "thirdparty"])
+@pytest.mark.parametrize("program", ["broker", pytest.param("thirdparty", marks=pytest.mark.long)])
 def test_a_full_disk_stops_a_daemon_and_nothing_is_lost(deployment, undisturbed, volume, tmp_path, program):
     """In the middle of a campaign; a start while it is still full reports it again and does no harm."""
     disk = volume(tmp_path / f"{program}-state")
@@ -61,7 +61,7 @@ def test_a_full_disk_under_the_anchor_alone_stops_nothing(deployment, undisturbe
     run.check(undisturbed)
 
 
-@pytest.mark.parametrize("where", ["broker-state", "thirdparty-state", "away"])
+@pytest.mark.parametrize("where", [pytest.param("broker-state", marks=pytest.mark.long), "thirdparty-state", "away"])
 def test_a_disk_that_breaks_down_stops_a_daemon_and_nothing_is_lost(deployment, undisturbed, volume, tmp_path, where):
     """The kernel makes the file system read-only in the middle of a campaign; `away` has the anchor alone."""
     disk = volume(tmp_path / where, kind=Ext4)

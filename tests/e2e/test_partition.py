@@ -49,6 +49,7 @@ def relayed(deployment):
         run.close()
 
 
+@pytest.mark.long
 def test_connections_are_reset_again_and_again(deployment, undisturbed, relayed):
     run, chance = relayed(), random.Random(9)
     run.start_workers(arrival_rate=3000)
@@ -73,6 +74,7 @@ def has_settled(deployment):
     return before == seen() and before[1] == 0
 
 
+@pytest.mark.long
 def test_links_stall_for_longer_than_a_lease(deployment, undisturbed, relayed):
     """All at once, and nothing is closed: places are returned and given again, late answers do no harm."""
     run = relayed(lease="200ms")
@@ -129,7 +131,8 @@ def cut(deployment, run, namespaces, workers, ways, silence_s):  # noqa: F811
         namespaces.heal()
 
 
-@pytest.mark.parametrize("way", sorted(WAYS))
+@pytest.mark.parametrize("way", [way if way == "both ways" else pytest.param(way, marks=pytest.mark.long)
+                                 for way in sorted(WAYS)])
 def test_silent_partitions_are_noticed_and_healed(deployment, undisturbed, namespaces, apart, way):  # noqa: F811
     """All three links at once, within the documented time: twice `silence`."""
     run = apart(f"{SILENCE_S}s")

@@ -345,6 +345,7 @@ def test_recover_refuses_a_running_broker(stage):
     assert verdicts["accepted"] == 20 and stage.floor() == before
 
 
+@pytest.mark.long
 def test_recover_twice_charges_once(stage):
     some_progress(stage)
     stage.put_back("older")
@@ -355,6 +356,7 @@ def test_recover_twice_charges_once(stage):
     assert stage.floor() == 1_000_000
 
 
+@pytest.mark.long
 def test_the_copy_from_before_is_behind_again_after_a_recovery(stage):
     some_progress(stage)
     stage.put_back("older")
@@ -367,6 +369,7 @@ def test_the_copy_from_before_is_behind_again_after_a_recovery(stage):
     assert [a.spent for a in stage.statement(stage.campaign).accounts] == [500_000] * ARMS
 
 
+@pytest.mark.long
 def test_a_recovery_that_is_killed_can_be_repeated(stage):
     """Killed at its first write, after the commit, before the anchor: the end is the same each time."""
     some_progress(stage)

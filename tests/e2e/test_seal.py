@@ -275,7 +275,7 @@ def kills(config):
             point += 1
 
 
-@pytest.mark.parametrize("running", [True, False])
+@pytest.mark.parametrize("running", [pytest.param(True, marks=pytest.mark.long), False])
 def test_a_rotation_that_is_killed_anywhere_can_be_repeated(vault, running):
     """At every step the file that is there opens the database; a repetition ends with one key that wraps all."""
     if shutil.which("strace") is None:

@@ -61,6 +61,7 @@ def test_one_is_active_and_the_others_say_so(brokers):
         assert daemon.stop() == 0
 
 
+@pytest.mark.long
 def test_a_broker_that_only_answers_keeps_its_term(deployment, store, brokers):
     """A batch without rows is no commit: the broker beats beside such batches."""
     active = brokers.active()
@@ -94,7 +95,7 @@ def test_a_read_that_waits_for_the_server_does_not_hold_the_loop(deployment, sto
 
 
 def test_another_takes_over_from_one_that_is_killed(brokers):
-    for term in range(2, 6):
+    for term in (2, 3):
         active = brokers.active()
         brokers.running[active].kill()
         crashes.killed("broker")
@@ -173,6 +174,7 @@ def test_a_frozen_broker_is_replaced_and_ends_when_it_goes_on(brokers):
     assert brokers.active() == 1 - active
 
 
+@pytest.mark.long
 def test_a_restart_of_the_server_is_a_new_term(brokers, store):
     store.stop("immediate")
     for daemon in brokers.running:
@@ -185,6 +187,7 @@ def test_a_restart_of_the_server_is_a_new_term(brokers, store):
     assert metrics(brokers.socket(brokers.active()))["crowdveil_broker_term"] == 2
 
 
+@pytest.mark.long
 def test_kills_change_nothing(deployment, store, undisturbed):
     """One broker, which is killed again and again in a campaign: the same end as in a file, and a good audit."""
     brokers = Brokers(deployment, store, 1)

@@ -234,6 +234,7 @@ def test_an_emptied_list_of_replicas_ends_the_term(deployment, store, replica):
     assert "no synchronous replica has commit" in brokers.running[0].text()
 
 
+@pytest.mark.long
 def test_a_replica_that_goes_away_ends_the_term_and_one_that_returns_begins_the_next(deployment, store, replica):
     brokers = Brokers(deployment, store, 1, durability="replicated")
     brokers.start_all()

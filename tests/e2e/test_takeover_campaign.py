@@ -115,8 +115,9 @@ def test_a_gateway_in_python_leaves_a_broker_that_stays_frozen(deployment, store
     assert counts.accepted > 500 and not counts.refused
 
 
-@pytest.mark.parametrize("how, times, rate", [(killed, 10, 1500), (stopped, 10, 1500), (frozen, 3, 1500),
-                                              pytest.param(killed, 100, 250, marks=pytest.mark.long)])
+@pytest.mark.parametrize("how, times, rate", [(killed, 3, 1500), (stopped, 3, 1500), (frozen, 1, 1500), *(
+    pytest.param(*each, marks=pytest.mark.long) for each in ((killed, 100, 250), (stopped, 10, 1500),
+                                                             (frozen, 3, 1500)))])
 def test_a_campaign_goes_on_with_the_next_broker(deployment, store, undisturbed, how, times, rate):
     run = SharedRun(deployment, Brokers(deployment, store, 2))
     run.start_crowd(rate)
@@ -129,6 +130,7 @@ def test_a_campaign_goes_on_with_the_next_broker(deployment, store, undisturbed,
     run.check_end(undisturbed)
 
 
+@pytest.mark.long
 def test_the_clone_of_a_machine_takes_over(deployment, store, undisturbed):
     """It has the anchor that the active broker had some time before."""
     brokers = Brokers(deployment, store, 3)

@@ -39,7 +39,7 @@ def disk(server):
         made.close()
 
 
-@pytest.mark.parametrize("what", LINES)
+@pytest.mark.parametrize("what", ["tables", pytest.param("log", marks=pytest.mark.long)])
 def test_a_full_disk_under_the_database(deployment, server, disk, undisturbed, what):
     if what == "log":
         server.wal = disk.folder / "wal"
@@ -127,7 +127,7 @@ def test_the_active_broker_is_cut_off_from_its_database(deployment, server, undi
     try:
         run = SharedRun(deployment, brokers)
         run.start_crowd(1500)
-        for _ in range(2):
+        for _ in ways:
             run.go_on()
             active = brokers.active()
             brokers.relays[active].hold(*ways)

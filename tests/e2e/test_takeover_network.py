@@ -120,6 +120,7 @@ def test_any_two_are_cut_off_from_each_other(deployment, stack, undisturbed):
     run.check_end(undisturbed)
 
 
+@pytest.mark.long
 def test_a_replica_that_lacks_the_last_moments_is_promoted_by_mistake(deployment, stack, undisturbed):
     """Both brokers refuse it by their anchors, also after a restart, and go on with the replica that has everything."""
     world = Apart(deployment, stack, ("primary", "near", "far"), "ANY 1 (near, far)")

@@ -162,6 +162,7 @@ def test_a_restored_server_is_refused_and_recovered(stage):
     assert "disputed" not in stage.run(0, "--examine").stdout
 
 
+@pytest.mark.long
 def test_a_ticket_of_a_later_term_gives_another_broker_time(stage):
     """A broker whose own anchor is as old as the backup begins a term; the first ticket of the lost time ends it."""
     stage.give(range(1, 41))

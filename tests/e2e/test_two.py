@@ -222,7 +222,7 @@ def test_a_cut_between_the_brokers_changes_nothing(deployment, undisturbed_two):
     relay.close()
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_kills_at_random_moments_change_nothing(deployment, undisturbed_two, seed):
     """Of the brokers, the third-party and the gateways, in the order of a seed."""
     chance = random.Random(f"two/{seed}")
