@@ -713,7 +713,7 @@ ABOUT = {
               "rankings, a recruitment, restarts after kill -9, refusals", "50 s"),
     "lint": ("rules for the code that no compiler checks", "2 s"),
     "format": ("all C files are formatted as clang-format does it", "2 s"),
-    "unit": ("unit tests, and the corpus of every fuzz harness", "80 s"),
+    "unit": ("unit tests, and the corpus of every fuzz harness", "55 s"),
     "vectors": ("test vectors of Prio3: the draft's, own ones, random ones of a Python reference, and changed ones, "
                 "which must fail", "5 s"),
     "python": ("the Python package: types (mypy), and tests with hypothesis that need no program", "30 s"),
@@ -750,7 +750,7 @@ def about_suites():
     for name, (what, takes) in ABOUT.items():
         lines += textwrap.wrap(f"{what} ({takes or 'minutes'})", 100, initial_indent=f"  {name}".ljust(column),
                                subsequent_indent=" " * column)
-    for text in (f"Without SUITE the default suites run, in some fifteen minutes: {', '.join(DEFAULT)}. With --ci also "
+    for text in (f"Without SUITE the default suites run, in some six minutes: {', '.join(DEFAULT)}. With --ci also "
                  f"{', '.join((*WATCHED, *sum(BESIDE, ())))}. With --long or --from only sim, with --folder only "
                  "vectors. A test is skipped, with the reason, if this machine lacks what it needs (the name "
                  "localhost, pseudo-terminals, namespaces, access to another program's memory).",

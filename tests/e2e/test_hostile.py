@@ -73,12 +73,13 @@ class Stage:
         return sum(counts[f'crowdveil_refused_total{{reason="{reason}"}}'] for reason in reasons)
 
     def rate(self):
-        """Accepted tokens a second of the honest gateway; no other peer's tokens are accepted. Measured from now on
-        until the rate is as required."""
-        before, start = self.tokens(), time.monotonic()
+        """Accepted tokens a second, of the daemons' clock, of the honest gateway; no other peer's tokens are accepted.
+        Measured from now on until the rate is as required."""
+        clock = self.deployment.clock
+        before, start = self.tokens(), clock.ms
         while True:
-            time.sleep(INTERVAL / 4)
-            took = time.monotonic() - start
+            clock.sleep(INTERVAL / 4)
+            took = (clock.ms - start) / 1000
             rate = (self.tokens() - before) / took
             if took > PATIENCE or took > INTERVAL and rate >= RATE / 2:
                 return rate

@@ -6,18 +6,25 @@ machine that is slow it is slow, and no limit is reached by chance. A test may h
 is.
 """
 import contextlib
+import ctypes
 import mmap
 import os
-import struct
 import threading
 import time
 
 from harness.daemon import Failed
 
 FOLLOWERS = 255
-TIMES, FOLLOWER = struct.Struct("=QQ"), struct.Struct("=QQ")
-SIZE = TIMES.size + FOLLOWERS * FOLLOWER.size
 LOOK_S, STEP_MS, SEEN_S = .01, 100, 60
+
+
+class Follower(ctypes.Structure):
+    _fields_ = [("pid", ctypes.c_uint64), ("seen_ms", ctypes.c_uint64)]
+
+
+class File(ctypes.Structure):
+    """Each number is written at once: daemons read it meanwhile (struct.pack_into() fills with zeros first)."""
+    _fields_ = [("mono_ms", ctypes.c_uint64), ("wall_ms", ctypes.c_uint64), ("follower", Follower * FOLLOWERS)]
 
 
 def stands(pid):
@@ -33,31 +40,34 @@ class Clock:
     def __init__(self, path):
         self.path = str(path)
         with open(path, "w+b") as file:
-            file.truncate(SIZE)
-            self.map = mmap.mmap(file.fileno(), SIZE)
+            file.truncate(ctypes.sizeof(File))
+            self.file = File.from_buffer(mmap.mmap(file.fileno(), ctypes.sizeof(File)))
         # not the machine's monotonic time: nobody may compare the two
-        TIMES.pack_into(self.map, 0, 1_000_000, time.time_ns() // 1_000_000)
+        self.file.mono_ms, self.file.wall_ms = 1_000_000, time.time_ns() // 1_000_000
         self.lock, self.held, self.rate, self.ended = threading.RLock(), 0, 1, threading.Event()
         self.thread = threading.Thread(target=self._go, daemon=True)
         self.thread.start()
 
     @property
     def ms(self):
-        return TIMES.unpack_from(self.map)[0]
+        return self.file.mono_ms
+
+    @property
+    def wall_ms(self):
+        return self.file.wall_ms
 
     def late(self):
         """Processes that follow and have not seen the present time."""
         now = self.ms
-        for at in range(TIMES.size, SIZE, FOLLOWER.size):
-            pid, seen = FOLLOWER.unpack_from(self.map, at)
-            if pid == 0:
+        for one in self.file.follower:
+            if one.pid == 0:
                 return
-            if seen < now and not stands(pid):
-                yield pid
+            if one.seen_ms < now and not stands(one.pid):
+                yield one.pid
 
     def _add(self, ms):
-        mono, wall = TIMES.unpack_from(self.map)
-        TIMES.pack_into(self.map, 0, mono + ms, wall + ms)
+        self.file.mono_ms += ms
+        self.file.wall_ms += ms
 
     def _go(self):
         last = time.monotonic()
@@ -122,4 +132,3 @@ class Clock:
     def close(self):
         self.ended.set()
         self.thread.join()
-        self.map.close()
