@@ -348,7 +348,7 @@ def clang(tally):
     if shutil.which("clang") is None:
         tally.skip("build with clang", "no clang")
         return
-    build(tally, "build with clang", ROOT / "build-clang", "clang", optimization="0", debug="false")
+    build(tally, "build with clang", ROOT / "build-clang", "clang", optimization="0", debug="false", tests="false")
 
 
 def tidy(tally):
@@ -674,9 +674,9 @@ SUITES = {"quick": quick, "lint": lint, "format": format_check, "unit": unit, "b
 ON_BUILD = ("quick", "unit", "boundary", "e2e", "before", "containers", "package", "page", "sim", "slurm", "long",
             "valgrind", "vectors")
 DEFAULT = ("lint", "format", "unit", "vectors", "python", "sim", "boundary", "e2e")
-WATCHED = ("page", "contributing", "before", "clang", "asan")
+WATCHED = ("page", "e2e", "contributing", "before", "clang", "asan")
 BESIDE = (("containers", "slurm"), ("package", "model"))  # the first of each spends most of its time waiting
-BESIDE_FROM = "contributing"  # after `page`: a browser drops its requests when containers change network interfaces
+BESIDE_FROM = "e2e"  # after `page`: a browser drops its requests when containers change network interfaces
 
 
 class Beside:
@@ -750,10 +750,11 @@ def about_suites():
     for name, (what, takes) in ABOUT.items():
         lines += textwrap.wrap(f"{what} ({takes or 'minutes'})", 100, initial_indent=f"  {name}".ljust(column),
                                subsequent_indent=" " * column)
+    more = ", ".join(suite for suite in (*WATCHED, *sum(BESIDE, ())) if suite not in DEFAULT)
     for text in (f"Without SUITE the default suites run, in some six minutes: {', '.join(DEFAULT)}. With --ci also "
-                 f"{', '.join((*WATCHED, *sum(BESIDE, ())))}. With --long or --from only sim, with --folder only "
-                 "vectors. A test is skipped, with the reason, if this machine lacks what it needs (the name "
-                 "localhost, pseudo-terminals, namespaces, access to another program's memory).",
+                 f"{more}. With --long or --from only sim, with --folder only vectors. A test is skipped, with the "
+                 "reason, if this machine lacks what it needs (the name localhost, pseudo-terminals, namespaces, "
+                 "access to another program's memory).",
                  "Exit status: 0 if no test failed, 1 if one failed, 2 for a usage error."):
         lines += ["", *textwrap.wrap(text, 100)]
     return "\n".join(lines)
@@ -783,7 +784,8 @@ def main():
         parser.error(f'--folder "{args.folder}" is not a folder; expected one with test vectors, *.json')
     tally = Tally()
     alone = ["sim"] if args.long or args.first else ["vectors"] if args.folder else []
-    wanted = args.suite or alone or [*DEFAULT, *(WATCHED if args.ci else ())]
+    of_ci = [*(suite for suite in DEFAULT if suite not in WATCHED), *WATCHED]
+    wanted = args.suite or alone or (of_ci if args.ci else DEFAULT)
     built = not any(suite in ON_BUILD for suite in wanted) or main_build(tally)
     beside = []
     for suite in wanted:

@@ -9,7 +9,7 @@ import pytest
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 BUILD = Path(os.environ.get("CROWDVEIL_BUILD", ROOT / "build")).resolve()
-sys.path[:0] = [str(HERE), str(HERE.parent / "support")]
+sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 
 @pytest.fixture(scope="session")

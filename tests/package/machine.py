@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-import base
+from support import base
 from units import Unit
 
 HERE = Path(__file__).resolve().parent

@@ -13,8 +13,7 @@ import sys
 
 import pytest
 
-import base
-import postgres
+from support import base, postgres
 from conftest import ROOT
 from machine import Machine, Notifications
 
