@@ -147,7 +147,7 @@ def test_a_broker_over_postgresql_starts_and_takes_the_term(machine, server):
     name = "crowdveil-broker-postgresql"
     unit, folder = machine.unit(f"{name}.service"), "/etc/crowdveil/broker-postgresql"
     sample = machine.path(f"/usr/share/doc/{name}/examples/broker-postgresql.yaml").read_text()
-    config = sample.replace("db1.example,db2.example", f"127.0.0.1:{server.port}")
+    config = sample.replace("db1.example,db2.example", f"{server.host}:{server.port}")
     config = config.replace("replicated\n", "one-server\n")
     machine.path("/etc/crowdveil/broker-postgresql.yaml").write_text(config)
     machine.path("/etc/crowdveil/db-ca.pem").write_bytes(server.ca.read_bytes())
@@ -157,7 +157,7 @@ def test_a_broker_over_postgresql_starts_and_takes_the_term(machine, server):
     machine.run("chown", f"{name}:", f"/var/lib/{name}/passwords")
     machine.run("crowdveil", "pki", "make", "--dir", "/root/store-ca", f"broker/main@broker.example={folder}")
     machine.run("cp", f"{folder}/crl.pem", "/etc/crowdveil/crl.pem")
-    owner = (f"postgresql://crowdveil_owner@127.0.0.1:{server.port}/crowdveil?sslmode=verify-full"
+    owner = (f"postgresql://crowdveil_owner@{server.host}:{server.port}/crowdveil?sslmode=verify-full"
              "&sslrootcert=/etc/crowdveil/db-ca.pem&passfile=/root/passwords")
     machine.run("install", "-m", "600", f"/var/lib/{name}/passwords", "/root/passwords")
     machine.run(name, "--config", "/etc/crowdveil/broker-postgresql.yaml", "--migrate", owner)
