@@ -51,9 +51,12 @@ class Brokers:
         return self.running[i]
 
     def start_all(self):
+        """The number of the active one, once all answer."""
         self.migrate()
         for i in range(len(self.running)):
             self.start(i)
+        for daemon in self.running:
+            daemon.wait_for("standing by on ")
         return self.active()
 
     def socket(self, i):
