@@ -379,7 +379,9 @@ static void on_tick(uv_timer_t *timer) {
   /* Here, too, because a peer that has become slow may get no frame for a while. */
   cv_lanes_hold(&daemon->lanes);
   /* The time of the tick before: since then every timer has looked at the clock. */
-  cv_clock_tell_seen(daemon->ticked_ms);
+  if (!daemon->stopping) {
+    cv_clock_tell_seen(daemon->ticked_ms);
+  }
   daemon->ticked_ms = now_ms;
 }
 

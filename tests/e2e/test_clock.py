@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """A test's clock: limits are reached when it says so, at once and in its order, and only on this machine."""
+import os
+import signal
 import socket
+import subprocess
 
 import pytest
 
 from client.requester import end_name, spec
 from client.worker import Session
 from harness.admin import metrics
+from harness.clock import Clock
 from harness.daemon import wait_until
 
 HOUR_MS, DAY_MS = 3_600_000, 86_400_000
@@ -83,6 +87,27 @@ def test_without_the_clock_s_word_nothing_happens(deployment):
         deployment.clock.advance(200)
         assert deployment.clock.ms == before + 200
         assert ends(deployment, campaign) == "idle"
+
+
+def test_it_does_not_wait_for_who_has_ended(tmp_path):
+    """Nor for a later process that has the same number."""
+    clock = Clock(tmp_path / "clock")
+    try:
+        with clock.hold():
+            follower = subprocess.Popen(["sleep", "1000"])
+            clock.file.follower[0].pid = follower.pid
+            assert list(clock.late()) == [follower.pid]
+            follower.send_signal(signal.SIGSTOP)
+            wait_until(lambda: not list(clock.late()), "one that is stopped is not waited for")
+            follower.send_signal(signal.SIGCONT)
+            wait_until(lambda: list(clock.late()), "one that goes on is")
+            follower.kill()
+            wait_until(lambda: not list(clock.late()), "it has ended")
+            follower.wait()
+            clock.file.follower[0].pid = os.getpid()
+            assert not list(clock.late())
+    finally:
+        clock.close()
 
 
 @pytest.mark.parametrize("party, changes, address", [

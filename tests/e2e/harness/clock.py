@@ -27,13 +27,14 @@ class File(ctypes.Structure):
     _fields_ = [("mono_ms", ctypes.c_uint64), ("wall_ms", ctypes.c_uint64), ("follower", Follower * FOLLOWERS)]
 
 
-def stands(pid):
-    """Whether a process will see no time: it has ended, or is stopped."""
+def look(pid):
+    """(state, when it was started) of a process; "X" for one that is no more."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
-            return file.read().rpartition(")")[2].split()[0] in "TtZX"
+            fields = file.read().rpartition(")")[2].split()
+            return fields[0], fields[19]
     except OSError:
-        return True
+        return "X", None
 
 
 class Clock:
@@ -44,6 +45,7 @@ class Clock:
             self.file = File.from_buffer(mmap.mmap(file.fileno(), ctypes.sizeof(File)))
         # not the machine's monotonic time: nobody may compare the two
         self.file.mono_ms, self.file.wall_ms = 1_000_000, time.time_ns() // 1_000_000
+        self.started = {}  # when the process of an entry was; None: it has ended, and its number may be another's
         self.lock, self.held, self.rate, self.ended = threading.RLock(), 0, 1, threading.Event()
         self.thread = threading.Thread(target=self._go, daemon=True)
         self.thread.start()
@@ -59,10 +61,15 @@ class Clock:
     def late(self):
         """Processes that follow and have not seen the present time."""
         now = self.ms
-        for one in self.file.follower:
+        for entry, one in enumerate(self.file.follower):
             if one.pid == 0:
                 return
-            if one.seen_ms < now and not stands(one.pid):
+            if self.started.get(entry, 0) is None or one.seen_ms >= now and entry in self.started:
+                continue
+            state, started = look(one.pid)
+            if state in "ZX" or self.started.setdefault(entry, started) != started:
+                self.started[entry] = None
+            elif state not in "Tt" and one.seen_ms < now:
                 yield one.pid
 
     def _add(self, ms):
