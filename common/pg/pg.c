@@ -82,6 +82,14 @@ static enum cv_err fail_result(const struct cv_pg *pg, const PGresult *result, s
   return text == NULL ? fail_conn(pg, why) : fail_text(pg, error_of(state), text, why);
 }
 
+/* After a connection has ended: what the server said before is still to be taken. */
+static enum cv_err fail_read(const struct cv_pg *pg, struct cv_why *why) {
+  PGresult *result = PQgetResult(pg->conn);
+  enum cv_err err = fail_result(pg, result, why);
+  PQclear(result);
+  return err;
+}
+
 static void on_notice(void *data, const PGresult *result) {
   struct cv_pg *pg = data;
   const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
@@ -349,7 +357,7 @@ static enum cv_err flush(struct cv_pg *pg, uint64_t until_ms, struct cv_why *why
     }
     CV_TRY(await(pg, true, until_ms, &ready, why));
     if ((ready & ~POLLOUT) != 0 && PQconsumeInput(pg->conn) != 1) {
-      return fail_conn(pg, why);
+      return fail_read(pg, why);
     }
   }
 }
@@ -364,7 +372,7 @@ static enum cv_err next_result(struct cv_pg *pg, bool is_good, uint64_t until_ms
     }
     CV_TRY(await(pg, false, until_ms, &ready, why));
     if (PQconsumeInput(pg->conn) != 1) {
-      return fail_conn(pg, why);
+      return fail_read(pg, why);
     }
   }
   *ret = PQgetResult(pg->conn);
@@ -391,24 +399,31 @@ static bool is_of_client(const PGresult *result) {
   return PQresultStatus(result) == PGRES_FATAL_ERROR && PQresultErrorField(result, PG_DIAG_SQLSTATE) == NULL;
 }
 
+/* The first result that is an error. */
+struct complaint {
+  enum cv_err err;
+  struct cv_why why;
+};
+
 /* Takes all results of one command. */
-static enum cv_err take(struct cv_pg *pg, const struct command *command, uint64_t until_ms, enum cv_err *first,
+static enum cv_err take(struct cv_pg *pg, const struct command *command, uint64_t until_ms, struct complaint *first,
                         struct cv_why *why) {
   for (bool is_sync = false; !is_sync;) {
     PGresult *result = NULL;
-    CV_TRY(next_result(pg, *first == CV_OK, until_ms, &result, why));
+    CV_TRY(next_result(pg, first->err == CV_OK, until_ms, &result, why));
     if (result == NULL) {
       return PQstatus(pg->conn) == CONNECTION_OK ? CV_OK : fail_conn(pg, why);
     }
     is_sync = PQresultStatus(result) == PGRES_PIPELINE_SYNC; /* nothing follows it */
-    if (*first == CV_OK) {
-      *first = judge(pg, result, why);
+    if (first->err == CV_OK) {
+      first->err = judge(pg, result, &first->why);
     }
     if (is_of_client(result)) {
       PQclear(result);
-      return *first;
+      *why = first->why;
+      return first->err;
     }
-    if (command != NULL && command->keep != NULL && *first == CV_OK) {
+    if (command != NULL && command->keep != NULL && first->err == CV_OK) {
       PQclear(*command->keep);
       *command->keep = result;
     } else {
@@ -418,7 +433,7 @@ static enum cv_err take(struct cv_pg *pg, const struct command *command, uint64_
   return CV_OK;
 }
 
-static enum cv_err collect(struct cv_pg *pg, enum cv_err *first, struct cv_why *why) {
+static enum cv_err collect(struct cv_pg *pg, struct complaint *first, struct cv_why *why) {
   uint64_t until_ms = cv_clock_mono_ms() + pg->timeout_ms;
   if (PQpipelineSync(pg->conn) != 1) {
     return fail_conn(pg, why);
@@ -431,12 +446,16 @@ static enum cv_err collect(struct cv_pg *pg, enum cv_err *first, struct cv_why *
 }
 
 enum cv_err cv_pg_wait(struct cv_pg *pg, struct cv_why *why) {
-  enum cv_err first = CV_OK;
+  struct complaint first = {.err = CV_OK};
   pg->warned = false;
   enum cv_err err = collect(pg, &first, why);
   pg->commands = 0;
+  /* Of a session that has ended, what the server said of it says more than what the connection's end looks like. */
+  if (first.err == CV_ERR_CLOSED || (err == CV_OK && first.err != CV_OK)) {
+    *why = first.why;
+    return first.err;
+  }
   CV_TRY(err);
-  CV_TRY(first);
   return pg->warned ? cv_fail(why, CV_ERR_STATE, "%s", pg->warning.text) : CV_OK;
 }
 
@@ -451,7 +470,7 @@ enum cv_err cv_pg_script(struct cv_pg *pg, const char *sql, struct cv_why *why) 
   if (PQexitPipelineMode(pg->conn) != 1 || PQsendQuery(pg->conn, sql) != 1) {
     return fail_conn(pg, why);
   }
-  enum cv_err first = CV_OK;
+  struct complaint first = {.err = CV_OK};
   uint64_t until_ms = cv_clock_mono_ms() + pg->timeout_ms;
   pg->warned = false;
   CV_TRY(flush(pg, until_ms, why));
@@ -459,7 +478,10 @@ enum cv_err cv_pg_script(struct cv_pg *pg, const char *sql, struct cv_why *why) 
   if (PQenterPipelineMode(pg->conn) != 1) {
     return fail_conn(pg, why);
   }
-  CV_TRY(first);
+  if (first.err != CV_OK) {
+    *why = first.why;
+    return first.err;
+  }
   return pg->warned ? cv_fail(why, CV_ERR_STATE, "%s", pg->warning.text) : CV_OK;
 }
 

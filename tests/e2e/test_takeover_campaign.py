@@ -33,7 +33,8 @@ def frozen(daemon, chance, clock):
     """For longer than a standby waits; it goes on while its successor is at work."""
     daemon.signal(signal.SIGSTOP)
     try:
-        clock.sleep(2.5 + chance.random())
+        with clock.fast():
+            clock.sleep(6 + chance.random())
     finally:
         daemon.signal(signal.SIGCONT)
     assert daemon.wait() == 1

@@ -98,8 +98,9 @@ class Brokers:
         daemon = self.running[active]
         daemon.signal(signal.SIGSTOP)
         try:
-            wait_until(lambda: any(self.is_active(i) for i in range(len(self.running)) if i != active),
-                       "another broker is active", every=.01)
+            with self.deployment.clock.fast():
+                wait_until(lambda: any(self.is_active(i) for i in range(len(self.running)) if i != active),
+                           "another broker is active", every=.01)
             yield
         finally:
             daemon.signal(signal.SIGCONT)

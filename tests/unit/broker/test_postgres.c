@@ -95,7 +95,8 @@ static void test_a_commit_is_fenced(void **state) {
       {"UPDATE crowdveil.meta SET disputed = 'by a test'", "its history is disputed"},
       {"SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_database d ON d.oid = database"
        " WHERE locktype = 'advisory' AND datname = current_database()",
-       "PostgreSQL at"},
+       "terminating connection due to administrator command"},
+      {"SELECT pg_sleep(2.5)", "terminating connection due to idle-session timeout"},
   };
   struct fixture *fixture = *state;
   for (size_t i = 0; i < CV_COUNT(cases); i++) {
