@@ -15,7 +15,7 @@
 #include "common/net/uverr.h"
 #include "deploy/launcher/program.h"
 
-enum { READY_MS = 20000, STOP_MS = 10000, TAIL_BYTES = 2048 };
+enum { SLOW_MS = 5000, STOP_MS = 10000, TAIL_BYTES = 2048 };
 
 /* ---- the output of a child ---- */
 
@@ -38,13 +38,17 @@ static void last_line(const char *path, char *to, size_t size) {
   cv_text_clean(to, strlen(to));
 }
 
+static void describe(const struct cv_child *child, const char *what, struct cv_why *why) {
+  char line[240];
+  last_line(child->log, line, sizeof(line));
+  (void)cv_fail(why, CV_ERR_STATE, "%s %s; last line of %s: %s", child->name, what, child->log,
+                line[0] == '\0' ? "(empty)" : line);
+}
+
 static void fail(struct cv_child *child, const char *what) {
   struct cv_children *children = child->children;
   struct cv_why why;
-  char line[240];
-  last_line(child->log, line, sizeof(line));
-  (void)cv_fail(&why, CV_ERR_STATE, "%s %s; last line of %s: %s", child->name, what, child->log,
-                line[0] == '\0' ? "(empty)" : line);
+  describe(child, what, &why);
   if (!children->failed && !children->stopping) {
     children->failed = true;
     children->ops.failed(children->data, &why);
@@ -132,12 +136,13 @@ static void stop_next(struct cv_children *children) {
   children->ops.gone(children->data);
 }
 
-static void on_ready_late(uv_timer_t *timer) {
+static void on_slow(uv_timer_t *timer) {
   struct cv_children *children = timer->data;
+  struct cv_why why;
   for (size_t i = 0; i < children->count; i++) {
     if (children->child[i].waits) {
-      fail(&children->child[i], "is not ready after 20 s");
-      return;
+      describe(&children->child[i], "is not ready after 5 s, still waiting", &why);
+      children->ops.slow(children->data, &why);
     }
   }
 }
@@ -207,7 +212,7 @@ enum cv_err cv_children_start(struct cv_children *children, const char *name, co
   children->count++;
   /* One timer is enough: a child that must become ready is started only after the previous one is ready. */
   if (waits) {
-    (void)uv_timer_start(&children->timer, on_ready_late, READY_MS, 0);
+    (void)uv_timer_start(&children->timer, on_slow, SLOW_MS, 0);
   }
   return CV_OK;
 }

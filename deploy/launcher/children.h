@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs the programs of a deployment as child processes of one loop. The output of a child goes to FOLDER/NAME.log; a
- * line with "ready on HOST:PORT" calls `ready`. The first child that ends unexpectedly, or is not ready in time, calls
- * `failed`, once; the caller then stops the others. All children get SIGTERM when this process ends, even if it is
- * killed.
+ * line with "ready on HOST:PORT" calls `ready`. The first child that ends unexpectedly calls `failed`, once; the caller
+ * then stops the others. A start may take any time, since a machine may be busy: after 5 s `slow` says what is waited
+ * for. All children get SIGTERM when this process ends, even if it is killed.
  */
 #ifndef CV_LAUNCHER_CHILDREN_H
 #define CV_LAUNCHER_CHILDREN_H
@@ -35,6 +35,7 @@ struct cv_children_ops {
   void (*line)(void *data, const char *line);
   /* `address` is HOST:PORT, valid during the call. */
   void (*ready)(void *data, const char *name, const char *address);
+  void (*slow)(void *data, const struct cv_why *why);
   void (*failed)(void *data, const struct cv_why *why);
   /* After cv_children_stop(): all children have ended and all handles are closing. */
   void (*gone)(void *data);
@@ -46,7 +47,7 @@ struct cv_children {
   struct cv_children_ops ops;
   void *data;
   char folder[1024];
-  uv_timer_t timer; /* limits the start of a child, then its stop */
+  uv_timer_t timer; /* of the start of a child, then of its stop */
   struct cv_child child[CV_CHILDREN_MAX];
   size_t count;
   bool failed, stopping;
@@ -56,7 +57,7 @@ struct cv_children {
 void cv_children_init(struct cv_children *children, uv_loop_t *loop, const char *folder,
                       const struct cv_children_ops *ops, void *data);
 /*
- * Starts `program` (see cv_program_find()) as `name` with --config `config`. If `waits`, it must be ready within 20 s.
+ * Starts `program` (see cv_program_find()) as `name` with --config `config`. `waits`: it will say that it is ready.
  * CV_ERR_NOT_FOUND if there is no such program, CV_ERR_IO if it cannot be started.
  */
 CV_MUST_USE enum cv_err cv_children_start(struct cv_children *children, const char *name, const char *program,

@@ -188,6 +188,13 @@ static void on_signal(uv_signal_t *handle, int number) {
   }
 }
 
+static void on_slow(void *data, const struct cv_why *why) {
+  struct up *up = data;
+  if (!up->is_stopping) {
+    (void)fprintf(stderr, "crowdveil up: %s\n", why->text);
+  }
+}
+
 static void on_failed(void *data, const struct cv_why *why) {
   struct up *up = data;
   up->needs_logs = up->needs_logs || !up->is_stopping;
@@ -547,7 +554,8 @@ static void on_shown(void *data, const char *line) {
 }
 
 static void run(struct up *up) {
-  static const struct cv_children_ops ops = {.line = on_shown, .ready = on_ready, .failed = on_failed, .gone = on_gone};
+  static const struct cv_children_ops ops = {
+      .line = on_shown, .ready = on_ready, .slow = on_slow, .failed = on_failed, .gone = on_gone};
   struct cv_why why;
   CV_REQUIRE(uv_loop_init(&up->loop) == 0);
   uv_disable_stdio_inheritance();

@@ -265,6 +265,28 @@ def test_the_printed_hybrid_runs_only_on_an_unsafe_broker(tmp_path):
     assert result["rounds"] < 4 or result["epsilon_spent_micro"] > 500_000, "it costs more than it says, and that shows"
 
 
+def test_a_start_may_take_its_time(tmp_path):
+    """A party that is slow to get ready is told of, and waited for."""
+    copy, go = tmp_path / "bin/crowdveil", tmp_path / "go"
+    copy.parent.mkdir()
+    shutil.copy(PROGRAMS["crowdveil"], copy)
+    slow = copy.with_name("crowdveil-thirdparty")
+    slow.write_text(f"#!/bin/sh\necho reading >&2\nuntil [ -e {go} ]; do sleep .05; done\n"
+                    f"exec {PROGRAMS['thirdparty']} \"$@\"\n")
+    slow.chmod(0o755)
+    path = ":".join(str(PROGRAMS[party].parent) for party in ("broker", "worker"))
+    up = Daemon("up", [copy, "up", ROOT / "deploy/campaigns/first.yaml", "--state", tmp_path / "state", *SAME],
+                tmp_path / "up.log", env=dict(os.environ, PATH=f"{path}:{os.environ['PATH']}"))
+    try:
+        up.wait_for(f"crowdveil up: thirdparty is not ready after 5 s, still waiting; last line of "
+                    f"{tmp_path / 'state/thirdparty.log'}: reading")
+        go.touch()
+        assert up.wait() == 0, up.text()
+        assert "accuracy" in up.text()
+    finally:
+        up.kill()
+
+
 def test_an_interrupt_ends_it_all_and_leaves_nothing(tmp_path):
     (tmp_path / "tmp").mkdir()
     command = [PROGRAMS["crowdveil"], "up", ROOT / "deploy/campaigns/first.yaml", "--keep"]
