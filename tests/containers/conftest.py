@@ -20,6 +20,7 @@ def images():
         pytest.skip(str(why))
     for target in engine.TARGETS:
         engine.build(target)
+    engine.leave_network()
     yield
     engine.podman("image", "prune", "--force", "--filter", "until=24h", check=False)  # newer files are a cache
 

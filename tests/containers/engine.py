@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 podman with runc and podman-compose of Debian, with a storage of its own: images that these tests build are separate
-from the user's, and are kept for the next run. No registry is needed: debootstrap makes the base image.
+from the user's, and are kept for the next run. No registry is needed: debootstrap makes the base image. Once the images
+are built, all of it is in a network namespace: nobody else on this machine sees interfaces come and go.
 """
+import ctypes
 import json
 import os
 import shutil
@@ -98,13 +100,25 @@ def prepare():
     write_configuration()
     if podman("image", "exists", BASE, check=False).returncode != 0:
         make_base()
-    tried = podman("run", "--rm", BASE, "true", check=False)
+    tried = podman("run", "--rm", "--network", "none", BASE, "true", check=False)
     if tried.returncode != 0:
         raise Unavailable(f"podman cannot run a container here: {tried.stdout.strip().splitlines()[-1]}")
 
 
 def build(target):
-    podman("build", "--target", target, "-t", TARGETS[target], "-f", CONTAINERFILE, ROOT, timeout=1200)
+    podman("build", "--network", "host", "--target", target, "-t", TARGETS[target], "-f", CONTAINERFILE, ROOT,
+           timeout=1200)
+
+
+CLONE_NEWNET = 0x40000000
+
+
+def leave_network():
+    """From here on this process, and what it starts, has a network of its own, with nothing but the loopback device."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), "unshare")
+    run("ip", "link", "set", "lo", "up")
 
 
 def unpacked(image):

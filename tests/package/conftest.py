@@ -23,7 +23,10 @@ def installed(tmp_path_factory):
 
 
 BUILT = os.environ.get("CROWDVEIL_DEBS")  # a folder with packages that are built already, to work on these tests
-VARIANTS = {"first": {}, "second": {"LC_ALL": "C.UTF-8", "TZ": "Asia/Tokyo", "HOME": "/nonexistent"}}
+# dh has a home of its own, which has no cache
+CACHED = {"CROWDVEIL_CCACHE": "1", "CCACHE_NOHASHDIR": "1",
+          "CCACHE_DIR": os.environ.get("CCACHE_DIR", str(Path.home() / ".cache/ccache"))}
+VARIANTS = {"first": CACHED, "second": {"LC_ALL": "C.UTF-8", "TZ": "Asia/Tokyo", "HOME": "/nonexistent"}}
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -38,7 +41,7 @@ def builds(request, tmp_path_factory):
         folder = tmp_path_factory.mktemp(variant + "-longer" * len(started))
         log = open(folder / "log", "w")
         process = subprocess.Popen([ROOT / "deploy/debian/build", folder / "out"], stdin=subprocess.DEVNULL, stdout=log,
-                                   stderr=log, umask=0o077 if env else 0o022,
+                                   stderr=log, umask=0o022 if env is CACHED else 0o077,
                                    env=dict(os.environ, TMPDIR=str(folder), **env))
         started[variant] = (folder, process)
     yield started

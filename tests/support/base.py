@@ -30,7 +30,7 @@ def archive():
 
 def make(path):
     """Like Debian's slim image: without package lists, caches, locales, manuals and documentation except licences."""
-    with tempfile.TemporaryDirectory(prefix="crowdveil-base-") as folder:
+    with tempfile.TemporaryDirectory(prefix="crowdveil-base-", dir=CACHE) as folder:
         done = subprocess.run(["debootstrap", "--variant=minbase", "bookworm", folder, MIRROR], text=True,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=900)
         if done.returncode != 0:
