@@ -147,6 +147,16 @@ static bool owes_standings(const struct cv_broker_requester *requester, const st
   return requester->standings_wanted && shows_standings(campaign) && requester->standings_plan != campaign->plans;
 }
 
+/* A campaign that was refused may have been fetched from the store, where its record alone has the reason. */
+static void fill_end(struct cv_broker *broker, const struct cv_broker_campaign *campaign, struct cv_progress *ret) {
+  const struct cv_ended *ended = cv_archive_find(&broker->archive, campaign->id);
+  cv_broker_campaign_progress(broker, campaign, ret);
+  if (ended != NULL && ended->refused[0] != '\0' && ret->declineds == 0) {
+    ret->declined_all = ret->declineds = ret->declined[0].connections = 1;
+    memcpy(ret->declined[0].why, ended->refused, sizeof(ended->refused));
+  }
+}
+
 /* The next message about a watched campaign: description, standings, progress or end. False if there is nothing to
  * report. */
 static bool fill_watch(struct cv_broker *broker, struct cv_broker_requester *requester,
@@ -166,7 +176,7 @@ static bool fill_watch(struct cv_broker *broker, struct cv_broker_requester *req
     requester->order.kind = CV_ORDER_FINISHED;
     requester->order.as.finished = (struct cv_finished){.standings = campaign->has_standings ? campaign->spec.arms : 0,
                                                         .standing = campaign->standing};
-    cv_broker_campaign_progress(broker, campaign, &requester->order.as.finished.progress);
+    fill_end(broker, campaign, &requester->order.as.finished.progress);
     return true;
   }
   if (!requester->progress_due) {

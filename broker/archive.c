@@ -234,17 +234,22 @@ void cv_ended_put(const struct cv_ended *ended, struct cv_buf *out) {
   cv_buf_put(out, ended->spec_digest.bytes, sizeof(ended->spec_digest.bytes));
   cv_buf_put_u32(out, progress->parked);
   cv_buf_put_u8(out, ended->over_due);
+  cv_buf_put_bytes(out, ended->refused, strlen(ended->refused));
+}
+
+static bool read_text(struct cv_reader *row, char *to, size_t size) {
+  size_t n = 0;
+  const uint8_t *text = cv_read_bytes(row, &n);
+  if (text == NULL || n >= size || memchr(text, '\0', n) != NULL) {
+    return false;
+  }
+  memcpy(to, text, n);
+  to[n] = '\0';
+  return true;
 }
 
 static bool read_name(struct cv_reader *row, char name[CV_NAME_BYTES]) {
-  size_t n = 0;
-  const uint8_t *text = cv_read_bytes(row, &n);
-  if (text == NULL || n >= CV_NAME_BYTES || memchr(text, '\0', n) != NULL) {
-    return false;
-  }
-  memcpy(name, text, n);
-  name[n] = '\0';
-  return true;
+  return read_text(row, name, CV_NAME_BYTES);
 }
 
 static bool read_ended(struct cv_reader *row, struct cv_ended *ended, char requester[CV_NAME_BYTES]) {
@@ -266,10 +271,12 @@ static bool read_ended(struct cv_reader *row, struct cv_ended *ended, char reque
   const uint8_t *digest = cv_read(row, sizeof(ended->spec_digest.bytes));
   progress->parked = cv_read_u32(row);
   uint8_t over_due = cv_read_u8(row);
-  if (key == NULL || !named || digest == NULL || !cv_reader_done(row) || requester[0] == '\0' || end == CV_END_NONE ||
-      end >= CV_END_COUNT || progress->arms == 0 || progress->arms > CV_ARMS_MAX || !cv_progress_counts_fit(progress) ||
-      progress->classes > progress->arms || progress->tokens > progress->tokens_limit ||
-      marks > (MARK_PURGED | MARK_CLEAN) || marks == MARK_CLEAN || over_due > 1) {
+  bool is_told = read_text(row, ended->refused, sizeof(ended->refused));
+  if (key == NULL || !named || !is_told || digest == NULL || !cv_reader_done(row) || requester[0] == '\0' ||
+      end == CV_END_NONE || end >= CV_END_COUNT || progress->arms == 0 || progress->arms > CV_ARMS_MAX ||
+      !cv_progress_counts_fit(progress) || progress->classes > progress->arms ||
+      progress->tokens > progress->tokens_limit || marks > (MARK_PURGED | MARK_CLEAN) || marks == MARK_CLEAN ||
+      over_due > 1) {
     return false;
   }
   memcpy(ended->client_key, key, CV_CLIENT_KEY_BYTES);

@@ -40,6 +40,11 @@ void cv_broker_campaign_archive(struct cv_broker *broker, const struct cv_broker
   cv_broker_campaign_progress(broker, campaign, &ended->progress);
   ended->ended_wall_ms = campaign->ended_wall_ms;
   ended->progress.used_up_arms = ended->progress.used_ups = 0; /* a status answer of many has no room for them */
+  if (campaign->end != CV_END_REFUSED) {
+    ended->refused[0] = '\0';
+  } else if (ended->progress.declineds > 0) {
+    memcpy(ended->refused, ended->progress.declined[0].why, sizeof(ended->refused));
+  }
   ended->progress.declined_all = ended->progress.declineds = 0;
   memcpy(ended->thirdparty, campaign->thirdparty, sizeof(ended->thirdparty));
   ended->over_due = campaign->two != NULL && !campaign->two->ended;
