@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds and runs the test suites; tests/run is the way in."""
 import argparse
+import atexit
 import json
 import os
 import re
@@ -26,6 +27,7 @@ PYTHON = "/usr/bin/python3"
 CORES = len(os.sched_getaffinity(0))
 ON_DISK = Path(tempfile.gettempdir())
 MEMORY, ENOUGH = Path("/dev/shm"), 6 << 30
+AUTOGROUP = Path("/proc/sys/kernel/sched_autogroup_enabled")
 
 
 def run(command, quiet=True, **kwargs):
@@ -44,6 +46,18 @@ def work_in_memory():
         return
     if info.f_bavail * info.f_frsize >= ENOUGH and os.access(MEMORY, os.W_OK) and not info.f_flag & os.ST_NOEXEC:
         os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
+
+
+def schedule_processes():
+    """Not sessions, for the time of this run, if this user may say so: Linux 6.18 lets a session that seldom runs, as
+    each connection of PostgreSQL is one, wait for ten seconds beside a busy one."""
+    try:
+        before = AUTOGROUP.read_text()
+        if before.strip() != "0":
+            AUTOGROUP.write_text("0\n")
+            atexit.register(AUTOGROUP.write_text, before)
+    except OSError:
+        pass
 
 
 def tail(text, lines=40):
@@ -796,6 +810,7 @@ def main():
     if args.folder and not Path(args.folder).is_dir():
         parser.error(f'--folder "{args.folder}" is not a folder; expected one with test vectors, *.json')
     work_in_memory()
+    schedule_processes()
     tally = Tally()
     alone = ["sim"] if args.long or args.first else ["vectors"] if args.folder else []
     of_ci = [*(suite for suite in DEFAULT if suite not in WATCHED), *WATCHED]

@@ -20,24 +20,18 @@ pytestmark = [pytest.mark.usefixtures("worker_program"),
               pytest.mark.skipif(not postgres.is_installed(), reason="postgresql-15 is not installed")]
 
 
-def killed(daemon, chance=None, clock=None):
+def killed(daemon):
     daemon.kill()
     crashes.killed("broker")
 
 
-def stopped(daemon, chance, clock):
+def stopped(daemon):
     assert daemon.stop() == 0
 
 
-def frozen(daemon, chance, clock):
-    """For longer than a standby waits; it goes on while its successor is at work."""
-    daemon.signal(signal.SIGSTOP)
-    try:
-        with clock.fast():
-            clock.sleep(6 + chance.random())
-    finally:
-        daemon.signal(signal.SIGCONT)
-    assert daemon.wait() == 1
+def frozen(brokers):
+    with brokers.frozen():
+        pass  # it goes on while its successor is at work
 
 
 def requesters(brokers):
@@ -124,7 +118,7 @@ def test_a_campaign_goes_on_with_the_next_broker(deployment, store, undisturbed,
     chance = random.Random(7)
     for _ in range(times):
         deployment.clock.sleep(.3 * chance.random())
-        run.disturb(how, chance)
+        frozen(run.brokers) if how is frozen else run.disturb(how)
     run.brokers.active()
     run.when(0)  # it was not over before
     run.check_end(undisturbed)

@@ -24,10 +24,10 @@ class SharedRun(Run):
         self.gateways = [self.start_worker(identity, arrival_rate=rate, exit_when_done=False, **settings)
                          for identity in GATEWAYS]
 
-    def disturb(self, how, chance):
+    def disturb(self, how):
         """Does this to the active broker, and starts the process again."""
         active = self.brokers.active(every=.01)
-        how(self.brokers.running[active], chance, self.deployment.clock)
+        how(self.brokers.running[active])
         self.brokers.start(active)
 
     def commits(self):
