@@ -445,18 +445,25 @@ static enum cv_err collect(struct cv_pg *pg, struct complaint *first, struct cv_
   return take(pg, NULL, until_ms, first, why);
 }
 
+/* Of a command whose results are all taken: its first error, or else its first warning. */
+static enum cv_err outcome(const struct cv_pg *pg, const struct complaint *first, struct cv_why *why) {
+  if (first->err != CV_OK) {
+    *why = first->why;
+    return first->err;
+  }
+  return pg->warned ? cv_fail(why, CV_ERR_STATE, "%s", pg->warning.text) : CV_OK;
+}
+
 enum cv_err cv_pg_wait(struct cv_pg *pg, struct cv_why *why) {
   struct complaint first = {.err = CV_OK};
   pg->warned = false;
   enum cv_err err = collect(pg, &first, why);
   pg->commands = 0;
   /* Of a session that has ended, what the server said of it says more than what the connection's end looks like. */
-  if (first.err == CV_ERR_CLOSED || (err == CV_OK && first.err != CV_OK)) {
-    *why = first.why;
-    return first.err;
+  if (first.err != CV_ERR_CLOSED) {
+    CV_TRY(err);
   }
-  CV_TRY(err);
-  return pg->warned ? cv_fail(why, CV_ERR_STATE, "%s", pg->warning.text) : CV_OK;
+  return outcome(pg, &first, why);
 }
 
 enum cv_err cv_pg_run(struct cv_pg *pg, const char *sql, const struct cv_pg_args *args, PGresult **keep,
@@ -478,11 +485,7 @@ enum cv_err cv_pg_script(struct cv_pg *pg, const char *sql, struct cv_why *why) 
   if (PQenterPipelineMode(pg->conn) != 1) {
     return fail_conn(pg, why);
   }
-  if (first.err != CV_OK) {
-    *why = first.why;
-    return first.err;
-  }
-  return pg->warned ? cv_fail(why, CV_ERR_STATE, "%s", pg->warning.text) : CV_OK;
+  return outcome(pg, &first, why);
 }
 
 /* ---- results ---- */

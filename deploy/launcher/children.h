@@ -35,6 +35,7 @@ struct cv_children_ops {
   void (*line)(void *data, const char *line);
   /* `address` is HOST:PORT, valid during the call. */
   void (*ready)(void *data, const char *name, const char *address);
+  /* Of each child that is not ready 5 s after the last start. `why`, valid during the call, has its last line. */
   void (*slow)(void *data, const struct cv_why *why);
   void (*failed)(void *data, const struct cv_why *why);
   /* After cv_children_stop(): all children have ended and all handles are closing. */

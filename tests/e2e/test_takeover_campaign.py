@@ -20,16 +20,16 @@ pytestmark = [pytest.mark.usefixtures("worker_program"),
               pytest.mark.skipif(not postgres.is_installed(), reason="postgresql-15 is not installed")]
 
 
-def killed(daemon):
-    daemon.kill()
+def killed(brokers, broker):
+    brokers.running[broker].kill()
     crashes.killed("broker")
 
 
-def stopped(daemon):
-    assert daemon.stop() == 0
+def stopped(brokers, broker):
+    assert brokers.running[broker].stop() == 0
 
 
-def frozen(brokers):
+def frozen(brokers, _):
     with brokers.frozen():
         pass  # it goes on while its successor is at work
 
@@ -79,7 +79,7 @@ def test_the_page_shows_the_takeover(deployment, store, undisturbed):
     run.when(100)
     active = brokers.active()
     with standstill.stopped(brokers.running[1 - active]):  # otherwise a slow reader sees the next term alone
-        killed(brokers.running[active])
+        killed(brokers, active)
         wait_for((True, 1), (False, 1))
     wait_for((True, 1), (False, 1), (True, 2))
     brokers.start(active)
@@ -118,7 +118,7 @@ def test_a_campaign_goes_on_with_the_next_broker(deployment, store, undisturbed,
     chance = random.Random(7)
     for _ in range(times):
         deployment.clock.sleep(.3 * chance.random())
-        frozen(run.brokers) if how is frozen else run.disturb(how)
+        run.disturb(how)
     run.brokers.active()
     run.when(0)  # it was not over before
     run.check_end(undisturbed)
@@ -139,7 +139,7 @@ def test_the_clone_of_a_machine_takes_over(deployment, store, undisturbed):
     run.go_on(skip=[clone])
     brokers.start(clone).wait_for("standing by: term .* is active")
     for i in (3 - clone - original, original):
-        killed(brokers.running[i])
+        killed(brokers, i)
     assert brokers.active() == clone
     run.go_on()
     run.check_end(undisturbed)

@@ -64,7 +64,7 @@ class Clock:
         for entry, one in enumerate(self.file.follower):
             if one.pid == 0:
                 return
-            if self.started.get(entry, 0) is None or one.seen_ms >= now and entry in self.started:
+            if entry in self.started and (self.started[entry] is None or one.seen_ms >= now):
                 continue
             state, started = look(one.pid)
             if state in "ZX" or self.started.setdefault(entry, started) != started:

@@ -25,10 +25,11 @@ class SharedRun(Run):
                          for identity in GATEWAYS]
 
     def disturb(self, how):
-        """Does this to the active broker, and starts the process again."""
+        """Calls `how` with the brokers and which is active, and starts that one again if it has ended."""
         active = self.brokers.active(every=.01)
-        how(self.brokers.running[active])
-        self.brokers.start(active)
+        how(self.brokers, active)
+        if self.brokers.running[active].process.poll() is not None:
+            self.brokers.start(active)
 
     def commits(self):
         return self.brokers.server.commits()
