@@ -28,13 +28,19 @@ class Workers(threading.Thread):
         self.address, self.files, self.next, self.hold, self.given, self.ended = address, files, first, set(), 0, False
 
     def run(self):
+        try:
+            self.answer()
+        except OSError:
+            pass  # the broker was gone while a token was on its way
+        self.ended = True
+
+    def answer(self):
         with Session(self.address, self.files.ca, self.files.cert, self.files.key, timeout=None) as session:
             self.session, names = session, {}
             self.arrive(32)
             while True:
                 kind, message = session.next()
                 if kind is None or kind == "goodbye":
-                    self.ended = True
                     return
                 if kind == "campaign":
                     names[message.id] = message.name

@@ -46,10 +46,17 @@ def roma(seen):
     return seen.json("/api/boundary?id=1&arm=0")["thirdparty"]
 
 
+def is_on_a_boundary(row):
+    return "boundary" in row[6:]
+
+
 def test_a_smaller_epsilon_costs_more_than_the_page_estimates_for_the_median_item(page):
-    tokens = [page(name).campaign()["live"]["tokens"] for name in ("campaigns/demo.yaml --page", "demo-005.yaml")]
+    seen = [page(name).campaign() for name in ("campaigns/demo.yaml --page", "demo-005.yaml")]
+    tokens = [each["live"]["tokens"] for each in seen]
+    # one run in 500 leaves the item that is hardest to rank on a boundary, for half of the tokens
+    is_left = any(is_on_a_boundary(row) for step in seen[1]["steps"] for row in step["s"])
     # what the page says, and more than five standard deviations of 30,000 and 170,000 to both sides
-    assert 400_000 < tokens[0] < 900_000 and 1_100_000 < tokens[1] < 3_300_000
+    assert 400_000 < tokens[0] < 900_000 and (700_000 if is_left else 1_100_000) < tokens[1] < 3_300_000
     assert all(f"{said:,}" in TEXT for said in (570_000, 2_000_000))
 
 
