@@ -2,6 +2,7 @@
 #include "common/net/signals.h"
 
 #include <signal.h>
+#include <stdbool.h>
 
 #include "common/base/err.h"
 
@@ -12,7 +13,27 @@ static void on_signal(uv_signal_t *handle, int number) {
   signals->caught(signals->data, number);
 }
 
+static void on_kept(uv_signal_t *handle, int number) {
+}
+
+/* libuv restores the default action with the last handle of a signal, and one more signal would then kill the process.
+ * So each has a handle on a loop that nobody runs, until the process ends. */
+static void keep_handled(void) {
+  static uv_loop_t loop;
+  static uv_signal_t kept[CV_COUNT(numbers)];
+  static bool is_done;
+  if (is_done || uv_loop_init(&loop) != 0) {
+    return;
+  }
+  is_done = true;
+  for (size_t i = 0; i < CV_COUNT(numbers); i++) {
+    (void)uv_signal_init(&loop, &kept[i]);
+    (void)uv_signal_start(&kept[i], on_kept, numbers[i]);
+  }
+}
+
 void cv_signals_start(struct cv_signals *signals, uv_loop_t *loop, void (*caught)(void *data, int number), void *data) {
+  keep_handled();
   signals->loop = loop;
   signals->caught = caught;
   signals->data = data;
@@ -31,8 +52,7 @@ void cv_signals_stop(struct cv_signals *signals) {
     return;
   }
   for (size_t i = 0; i < CV_COUNT(signals->handle); i++) {
-    uv_close((uv_handle_t *)&signals->handle[i], NULL); /* restores the default action; hence the next call */
-    (void)signal(numbers[i], SIG_IGN);
+    uv_close((uv_handle_t *)&signals->handle[i], NULL);
   }
   (void)uv_run(signals->loop, UV_RUN_DEFAULT);
   signals->loop = NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SIGTERM, SIGINT, SIGHUP and SIGUSR1 of a daemon. The handlers do not keep the loop running. They stay installed until
- * the very end, so that a second signal during shutdown does not kill the daemon with an open database.
+ * SIGTERM, SIGINT, SIGHUP and SIGUSR1 of a daemon. The handlers do not keep the loop running. From the first start on
+ * these signals never have their default action again, so that a second signal during shutdown, however late, does not
+ * kill the daemon with an open database.
  */
 #ifndef CV_NET_SIGNALS_H
 #define CV_NET_SIGNALS_H
