@@ -237,28 +237,12 @@ void cv_ended_put(const struct cv_ended *ended, struct cv_buf *out) {
   cv_buf_put_bytes(out, ended->refused, strlen(ended->refused));
 }
 
-static bool read_text(struct cv_reader *row, char *to, size_t size) {
-  size_t n = 0;
-  const uint8_t *text = cv_read_bytes(row, &n);
-  if (text == NULL || n >= size || memchr(text, '\0', n) != NULL) {
-    return false;
-  }
-  memcpy(to, text, n);
-  to[n] = '\0';
-  return true;
-}
-
-static bool read_name(struct cv_reader *row, char name[CV_NAME_BYTES]) {
-  return read_text(row, name, CV_NAME_BYTES);
-}
-
 static bool read_ended(struct cv_reader *row, struct cv_ended *ended, char requester[CV_NAME_BYTES]) {
   struct cv_progress *progress = &ended->progress;
   uint64_t *const fields[] = FIELDS(ended);
   uint8_t marks = cv_read_u8(row);
-  if (!read_name(row, requester) || !read_name(row, progress->name)) {
-    return false;
-  }
+  cv_read_text(row, requester, CV_NAME_BYTES);
+  cv_read_text(row, progress->name, CV_NAME_BYTES);
   const uint8_t *key = cv_read(row, CV_CLIENT_KEY_BYTES);
   for (size_t i = 0; i < CV_COUNT(fields); i++) {
     *fields[i] = cv_read_u64(row);
@@ -267,16 +251,15 @@ static bool read_ended(struct cv_reader *row, struct cv_ended *ended, char reque
   progress->decided = cv_read_u32(row);
   progress->classes = cv_read_u32(row);
   uint32_t end = cv_read_u32(row);
-  bool named = read_name(row, ended->thirdparty);
+  cv_read_text(row, ended->thirdparty, CV_NAME_BYTES);
   const uint8_t *digest = cv_read(row, sizeof(ended->spec_digest.bytes));
   progress->parked = cv_read_u32(row);
   uint8_t over_due = cv_read_u8(row);
-  bool is_told = read_text(row, ended->refused, sizeof(ended->refused));
-  if (key == NULL || !named || !is_told || digest == NULL || !cv_reader_done(row) || requester[0] == '\0' ||
-      end == CV_END_NONE || end >= CV_END_COUNT || progress->arms == 0 || progress->arms > CV_ARMS_MAX ||
-      !cv_progress_counts_fit(progress) || progress->classes > progress->arms ||
-      progress->tokens > progress->tokens_limit || marks > (MARK_PURGED | MARK_CLEAN) || marks == MARK_CLEAN ||
-      over_due > 1) {
+  cv_read_text(row, ended->refused, sizeof(ended->refused));
+  if (!cv_reader_done(row) || requester[0] == '\0' || end == CV_END_NONE || end >= CV_END_COUNT ||
+      progress->arms == 0 || progress->arms > CV_ARMS_MAX || !cv_progress_counts_fit(progress) ||
+      progress->classes > progress->arms || progress->tokens > progress->tokens_limit ||
+      marks > (MARK_PURGED | MARK_CLEAN) || marks == MARK_CLEAN || over_due > 1) {
     return false;
   }
   memcpy(ended->client_key, key, CV_CLIENT_KEY_BYTES);

@@ -46,16 +46,13 @@ static enum cv_err read_gold(struct cv_reader *row, const struct cv_spec *spec, 
 }
 
 enum cv_err cv_broker_restore_campaign(struct cv_broker *broker, uint32_t id, struct cv_reader *row) {
-  size_t n = 0;
-  const uint8_t *requester = cv_read_bytes(row, &n);
-  if (requester == NULL || n == 0 || n >= CV_NAME_BYTES) {
-    return CV_ERR_DAMAGED;
-  }
+  char requester[CV_NAME_BYTES];
+  cv_read_text(row, requester, sizeof(requester));
   const uint8_t *client_key = cv_read(row, CV_CLIENT_KEY_BYTES);
   uint64_t submitted = cv_read_u64(row);
   uint64_t deadline = cv_read_u64(row);
   struct cv_spec spec;
-  enum cv_err err = row->failed ? CV_ERR_DAMAGED : cv_spec_decode(row, &spec);
+  enum cv_err err = row->failed || requester[0] == '\0' ? CV_ERR_DAMAGED : cv_spec_decode(row, &spec);
   if (err != CV_OK) {
     return err == CV_ERR_NOMEM ? err : CV_ERR_DAMAGED;
   }
@@ -78,7 +75,7 @@ enum cv_err cv_broker_restore_campaign(struct cv_broker *broker, uint32_t id, st
   cv_gold_fini(&gold);
   cv_spec_fini(&spec);
   CV_TRY(err);
-  memcpy(campaign->requester, requester, n);
+  memcpy(campaign->requester, requester, sizeof(requester));
   memcpy(campaign->client_key, client_key, CV_CLIENT_KEY_BYTES);
   campaign->payers.most = campaign->gold.workers.most = UINT32_MAX; /* until every accepted token is restored */
   campaign->submitted_wall_ms = submitted;
@@ -88,17 +85,10 @@ enum cv_err cv_broker_restore_campaign(struct cv_broker *broker, uint32_t id, st
 
 /* Empty: the campaign belongs to the first third-party that opens it. */
 static enum cv_err read_thirdparty(struct cv_reader *row, char ret[CV_NAME_BYTES]) {
-  size_t n = 0;
-  const uint8_t *name = cv_read_bytes(row, &n);
-  if (row->failed || n >= CV_NAME_BYTES) {
-    return CV_ERR_DAMAGED;
-  }
-  char text[CV_NAME_BYTES] = "";
-  if (n > 0) {
-    memcpy(text, name, n);
-    CV_TRY(damaged_unless(strlen(text) == n && cv_party_is_valid(text)));
-  }
-  memcpy(ret, text, CV_NAME_BYTES);
+  char text[CV_NAME_BYTES];
+  cv_read_text(row, text, sizeof(text));
+  CV_TRY(damaged_unless(!row->failed && (text[0] == '\0' || cv_party_is_valid(text))));
+  memcpy(ret, text, sizeof(text));
   return CV_OK;
 }
 

@@ -112,13 +112,11 @@ static void take(struct cv_reader *row, void *to, size_t n) {
 enum cv_err cv_cobroker_ended_read(struct cv_cobroker_archive *archive, uint32_t id, struct cv_reader *row) {
   struct cv_cobroker_ended own = {.id = id};
   uint32_t end = cv_read_u32(row);
-  size_t n = 0;
-  const uint8_t *why = cv_read_bytes(row, &n);
-  if (why == NULL || n >= sizeof(own.why) || end == CV_END_NONE || end >= CV_END_COUNT || id == 0 ||
+  cv_read_text(row, own.why, sizeof(own.why));
+  if (row->failed || end == CV_END_NONE || end >= CV_END_COUNT || id == 0 ||
       cv_cobroker_archive_find(archive, id) != NULL) {
     return CV_ERR_DAMAGED;
   }
-  memcpy(own.why, why, n);
   own.end = (enum cv_end)end;
   own.split.score_bits = cv_read_u32(row);
   take(row, own.split.database, sizeof(own.split.database));

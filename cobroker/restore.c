@@ -47,13 +47,12 @@ static enum cv_err new_campaign(struct cv_cobroker *core, uint32_t id, const str
 }
 
 static enum cv_err take_campaign(struct cv_cobroker *core, const struct cv_cobroker_name *name, struct cv_reader *row) {
-  size_t n = 0;
+  char requester[CV_NAME_BYTES];
   uint8_t database[CV_SPLIT_DATABASE_BYTES] = {0};
   struct cv_digest key = {0}, context = {0};
   struct cv_spec spec;
   struct cv_cobroker_campaign *campaign = NULL;
-  const uint8_t *requester = cv_read_bytes(row, &n);
-  CV_TRY(damaged_unless(requester != NULL && n < CV_NAME_BYTES));
+  cv_read_text(row, requester, sizeof(requester));
   take(row, database, sizeof(database));
   take(row, key.bytes, CV_DIGEST_BYTES);
   take(row, context.bytes, CV_DIGEST_BYTES);
@@ -63,7 +62,7 @@ static enum cv_err take_campaign(struct cv_cobroker *core, const struct cv_cobro
   enum cv_err err = new_campaign(core, name->campaign, &spec, database, &key, &campaign);
   cv_spec_fini(&spec);
   CV_TRY(err);
-  memcpy(campaign->requester, requester, n);
+  memcpy(campaign->requester, requester, sizeof(requester));
   campaign->context = context; /* if it differs from what the keys of today give, the campaign ends (settle()) */
   campaign->deadline_wall_ms = deadline;
   campaign->slots.most = UINT32_MAX; /* until every slot is restored */

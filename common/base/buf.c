@@ -152,6 +152,18 @@ const uint8_t *cv_read_bytes(struct cv_reader *reader, size_t *ret_n) {
   return bytes;
 }
 
+void cv_read_text(struct cv_reader *reader, char *to, size_t size) {
+  size_t n = 0;
+  const uint8_t *bytes = cv_read_bytes(reader, &n);
+  if (bytes == NULL || n >= size || memchr(bytes, '\0', n) != NULL) {
+    reader->failed = true;
+    n = 0;
+  } else {
+    memcpy(to, bytes, n);
+  }
+  to[n] = '\0';
+}
+
 bool cv_reader_has_more(const struct cv_reader *reader) {
   return !reader->failed && reader->at < reader->end;
 }

@@ -51,6 +51,9 @@ double cv_read_f64(struct cv_reader *reader);
 /* Reads what cv_buf_put_bytes() wrote; the result is borrowed from the input. NULL if too few bytes are left; then
  * *ret_n is unchanged. */
 const uint8_t *cv_read_bytes(struct cv_reader *reader, size_t *ret_n);
+/* Reads what cv_buf_put_bytes() wrote into a field of `size` bytes, and ends it with a zero byte. The read fails if the
+ * text does not fit, or has a zero byte inside, and would read as another one than was put. Then the field is "". */
+void cv_read_text(struct cv_reader *reader, char *to, size_t size);
 /* True if no read failed and there is input left. */
 bool cv_reader_has_more(const struct cv_reader *reader);
 /* True if no read failed and all input was consumed. */

@@ -243,25 +243,8 @@ void cv_spec_encode(const struct cv_spec *spec, struct cv_buf *out) {
   }
 }
 
-/* Reads a text into a fixed field with room for the terminator; marks the reader as failed if it does not fit. */
-static void read_text(struct cv_reader *in, char *to, size_t size) {
-  size_t n = 0;
-  const uint8_t *bytes = cv_read_bytes(in, &n);
-  /* A zero byte inside would make the text differ from what was hashed. */
-  if (n >= size || (n > 0 && memchr(bytes, 0, n) != NULL)) {
-    in->failed = true;
-  }
-  if (in->failed) {
-    return;
-  }
-  if (n > 0) {
-    memcpy(to, bytes, n);
-  }
-  to[n] = '\0';
-}
-
 static void read_choice(struct cv_reader *in, struct cv_choice *choice) {
-  read_text(in, choice->name, sizeof(choice->name));
+  cv_read_text(in, choice->name, sizeof(choice->name));
   uint32_t count = cv_read_u32(in);
   if (count > CV_PARAMS_MAX) {
     in->failed = true;
@@ -270,10 +253,10 @@ static void read_choice(struct cv_reader *in, struct cv_choice *choice) {
   choice->params.count = count;
   for (uint32_t i = 0; i < count; i++) {
     struct cv_param *param = &choice->params.item[i];
-    read_text(in, param->key, sizeof(param->key));
+    cv_read_text(in, param->key, sizeof(param->key));
     param->is_text = cv_read_u8(in) != 0;
     if (param->is_text) {
-      read_text(in, param->text, sizeof(param->text));
+      cv_read_text(in, param->text, sizeof(param->text));
     } else {
       param->number = cv_read_f64(in);
     }
@@ -284,7 +267,7 @@ static enum cv_err read_names(struct cv_reader *in, struct cv_spec *spec) {
   struct cv_names names = {0};
   char text[CV_ITEM_BYTES] = "";
   for (uint32_t i = 0; i < spec->arms && !in->failed; i++) {
-    read_text(in, text, sizeof(text));
+    cv_read_text(in, text, sizeof(text));
     cv_names_add(&names, text);
   }
   enum cv_err err = in->failed ? CV_ERR_FORMAT : cv_names_take(&names, &spec->names);
@@ -352,7 +335,7 @@ static enum cv_err read_spec(struct cv_reader *in, struct cv_spec *spec) {
   if (version != SPEC_ONE && version != SPEC_TWO) {
     return CV_ERR_VERSION;
   }
-  read_text(in, spec->name, sizeof(spec->name));
+  cv_read_text(in, spec->name, sizeof(spec->name));
   spec->arms = cv_read_u32(in);
   /* Check the count before allocating lists of that length. */
   if (in->failed || spec->arms > CV_ARMS_MAX) {

@@ -40,6 +40,28 @@ static void what_is_put_is_read(void **state) {
   cv_buf_fini(&buf);
 }
 
+static void a_text_is_read_whole_or_not_at_all(void **state) {
+  static const struct {
+    const char *bytes;
+    size_t n;
+    bool fits;
+  } cases[] = {{"", 0, true}, {"abc", 3, true}, {"abcd", 4, false}, {"a\0c", 3, false}, {"\0", 1, false}};
+  for (size_t i = 0; i < CV_COUNT(cases); i++) {
+    struct cv_buf buf = {0};
+    char text[4] = "xyz";
+    cv_buf_put_bytes(&buf, cases[i].bytes, cases[i].n);
+    struct cv_reader reader = cv_reader_over(buf.data, buf.len);
+    cv_read_text(&reader, text, sizeof(text));
+    assert_int_equal(cv_reader_done(&reader), cases[i].fits);
+    assert_string_equal(text, cases[i].fits ? cases[i].bytes : "");
+    reader = cv_reader_over(buf.data, buf.len - 1); /* cut */
+    cv_read_text(&reader, text, sizeof(text));
+    assert_true(reader.failed);
+    assert_string_equal(text, "");
+    cv_buf_fini(&buf);
+  }
+}
+
 static void a_short_read_latches(void **state) {
   static const uint8_t bytes[] = {1, 2, 3};
   struct cv_reader reader = cv_reader_over(bytes, sizeof(bytes));
@@ -249,19 +271,13 @@ static void a_time_is_in_seconds_if_it_can_be(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_is_put_is_read),
-      cmocka_unit_test(a_short_read_latches),
-      cmocka_unit_test(a_length_beyond_the_end_is_refused),
-      cmocka_unit_test(a_buffer_grows_and_latches),
-      cmocka_unit_test(an_arena_is_bounded),
-      cmocka_unit_test(an_arena_grows_and_shrinks),
-      cmocka_unit_test(a_line_is_cut),
-      cmocka_unit_test(out_of_memory_is_final),
-      cmocka_unit_test(a_line_is_clean),
-      cmocka_unit_test(every_code_has_words),
-      cmocka_unit_test(texts_are_cleaned),
-      cmocka_unit_test(a_csv_field_is_quoted),
-      cmocka_unit_test(a_time_is_in_seconds_if_it_can_be),
+      cmocka_unit_test(what_is_put_is_read),        cmocka_unit_test(a_text_is_read_whole_or_not_at_all),
+      cmocka_unit_test(a_short_read_latches),       cmocka_unit_test(a_length_beyond_the_end_is_refused),
+      cmocka_unit_test(a_buffer_grows_and_latches), cmocka_unit_test(an_arena_is_bounded),
+      cmocka_unit_test(an_arena_grows_and_shrinks), cmocka_unit_test(a_line_is_cut),
+      cmocka_unit_test(out_of_memory_is_final),     cmocka_unit_test(a_line_is_clean),
+      cmocka_unit_test(every_code_has_words),       cmocka_unit_test(texts_are_cleaned),
+      cmocka_unit_test(a_csv_field_is_quoted),      cmocka_unit_test(a_time_is_in_seconds_if_it_can_be),
       cmocka_unit_test(scores_lie_on_the_grid),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,7 +54,7 @@ static void catch_one(void) {
   assert_int_equal(fixture.caught, SIGTERM);
 }
 
-/* A launcher that is killed while it has two threads sends two signals, and the second may come at any moment. */
+/* A launcher that is killed while it has several threads may send several, and the last may come at any moment. */
 static void no_signal_finds_the_default_action(void **state) {
   for (int i = 0; i < 2; i++) {
     catch_one();
