@@ -77,6 +77,7 @@ static enum cv_err tell_terms(const struct cv_broker *broker, struct cv_broker_w
       .tokens_per_worker = campaign->spec.tokens_per_worker,
       .arms = cv_broker_gold_items(&campaign->gold),
       .pairs = campaign->spec.pairs,
+      .scale = campaign->spec.scale,
       .lease_ms = broker->config.limits.lease_ms,
   };
   if (campaign->two != NULL) {

@@ -14,6 +14,23 @@ const struct cv_work *cv_works_find(const struct cv_worker_config *config, const
   return NULL;
 }
 
+/* A score must mean the same at every gateway, and a range that follows from the rows would tell of single ones. */
+static enum cv_err check_scale(const struct cv_work *work, const struct cv_terms *terms, struct cv_why *why) {
+  bool is_declared = cv_scale_is_declared(&work->scale), is_asked = cv_scale_is_declared(&terms->scale);
+  if (!work->is_file || terms->pairs) {
+    return CV_OK;
+  }
+  if (!is_declared && (is_asked || !cv_choices_are_exact(&terms->mechanism, &terms->privatizer))) {
+    return cv_fail(why, CV_ERR_DENIED, "the worker's campaign file has no items.scale; expected that of the campaign");
+  }
+  return !is_asked || cv_scale_is_same(&work->scale, &terms->scale)
+             ? CV_OK
+             : cv_fail(why, CV_ERR_DENIED,
+                       "the campaign's scale is %.10g to %.10g; expected %.10g to %.10g, as in the worker's campaign "
+                       "file",
+                       terms->scale.low, terms->scale.high, work->scale.low, work->scale.high);
+}
+
 enum cv_err cv_work_consider(const struct cv_worker_config *config, const struct cv_work *work,
                              const struct cv_terms *terms, bool *met, struct cv_privatizer **ret, struct cv_why *why) {
   if (work == NULL) {
@@ -31,6 +48,7 @@ enum cv_err cv_work_consider(const struct cv_worker_config *config, const struct
     return cv_fail(why, CV_ERR_DENIED, "the campaign asks for %s; expected %s, as in the worker's scores",
                    terms->pairs ? "comparisons of pairs" : "scores", work->pairs ? "comparisons of pairs" : "scores");
   }
+  CV_TRY(check_scale(work, terms, why));
   if (terms->tokens_per_worker == 0 || terms->tokens_per_worker == CV_GIVEN_NEVER) {
     return cv_fail(why, CV_ERR_DENIED, "%u tokens per worker; expected 1 to %u", terms->tokens_per_worker,
                    CV_GIVEN_NEVER - 1);

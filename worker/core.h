@@ -39,6 +39,8 @@ struct cv_work {
   uint32_t arms;           /* number of arms with scores */
   const char *const *name; /* of each arm; the core does not use them */
   bool pairs;              /* its scores are comparisons with an opponent */
+  bool is_file;            /* its scores are those of a data file ... */
+  struct cv_scale scale;   /* ... on this declared scale; none: on a range of its own */
   bool hires; /* each arm is one worker, and only that worker may answer for it: keep all of them waiting */
   /* Sets the score of a token; CV_ERR_LIMIT if the data of the arm have no row for this place, nor for a later one: the
    * pool tells the broker. */

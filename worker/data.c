@@ -22,16 +22,13 @@ static void fini_layout(struct layout *layout) {
   free(layout->person_next);
 }
 
-static enum cv_err choose_scale(const struct cv_tally *tally, struct cv_data_scale *ret, struct cv_why *why) {
+static enum cv_err choose_scale(const struct cv_tally *tally, bool needs_one, struct cv_scale *ret,
+                                struct cv_why *why) {
   const struct cv_items_csv *ask = tally->ask;
-  *ret = (struct cv_data_scale){.low = ask->has_scale ? ask->scale_low : tally->extent.low,
-                                .high = ask->has_scale ? ask->scale_high : tally->extent.high,
-                                .is_named = ask->has_scale};
-  return ret->low < ret->high
-             ? CV_OK
-             : cv_fail(why, CV_ERR_INVALID,
-                       "%s: every %s is %.10g; expected different scores, or items.scale in the campaign file",
-                       ask->file, ask->score_column, ret->low);
+  const struct cv_scale seen = {.low = tally->extent.low, .high = tally->extent.high};
+  bool is_declared = cv_scale_is_declared(&ask->scale);
+  *ret = is_declared ? ask->scale : seen;
+  return is_declared || (!needs_one && cv_scale_is_declared(&seen)) ? CV_OK : cv_remarks_ask_scale(tally, why);
 }
 
 /* Numbers the arms; start[] follows from the items' rows. */
@@ -115,17 +112,17 @@ static void put_rows(struct cv_tally *tally, struct layout *layout, struct cv_da
   tally->last = NULL;
 }
 
-static enum cv_err make_data(struct cv_tally *tally, struct cv_data *data, struct cv_why *why) {
+static enum cv_err make_data(struct cv_tally *tally, bool needs_scale, struct cv_data *data, struct cv_why *why) {
   struct layout layout = {0};
   CV_TRY(cv_tally_choose(tally, why));
-  CV_TRY(choose_scale(tally, &data->scale, why));
+  CV_TRY(choose_scale(tally, needs_scale, &data->scale, why));
   enum cv_err err = lay_out_items(tally, &layout, data);
   if (err == CV_OK) {
     err = lay_out_persons(tally, &layout, &data->persons);
   }
   if (err == CV_OK) {
     put_rows(tally, &layout, data);
-    cv_remarks_make(tally, &data->scale, data->persons.persons, &data->notes);
+    cv_remarks_make(tally, data->persons.persons, &data->notes);
   } else {
     (void)cv_fail(why, err, "%s: %s for %llu rows", tally->ask->file, cv_err_text(err),
                   (unsigned long long)tally->kept_rows);
@@ -134,7 +131,7 @@ static enum cv_err make_data(struct cv_tally *tally, struct cv_data *data, struc
   return err;
 }
 
-enum cv_err cv_data_read(const struct cv_items_csv *ask, struct cv_data *ret, struct cv_why *why) {
+enum cv_err cv_data_read(const struct cv_items_csv *ask, bool needs_scale, struct cv_data *ret, struct cv_why *why) {
   struct cv_tally *tally = calloc(1, sizeof(*tally));
   struct cv_data data = {0};
   if (tally == NULL) {
@@ -142,7 +139,7 @@ enum cv_err cv_data_read(const struct cv_items_csv *ask, struct cv_data *ret, st
   }
   enum cv_err err = cv_tally_read(ask, tally, why);
   if (err == CV_OK) {
-    err = make_data(tally, &data, why);
+    err = make_data(tally, needs_scale, &data, why);
   }
   cv_tally_fini(tally);
   free(tally);

@@ -15,12 +15,6 @@
 #include "worker/quality/persons.h"
 #include "worker/quality/rows.h"
 
-/* The scores that map to 0 and 1. */
-struct cv_data_scale {
-  double low, high;
-  bool is_named; /* by the campaign file; false: the smallest and the largest score of the file */
-};
-
 /* What a reader decided or left out and the campaign file does not say: lines for the requester alone, since they tell
  * of single rows. Each begins with the file's name. */
 enum { CV_DATA_NOTES_MAX = 8 };
@@ -36,7 +30,7 @@ struct cv_data {
   const char **name;         /* names.h; owned */
   struct cv_rows rows;       /* an arm's rows in the file's order; 4 bytes a row */
   struct cv_persons persons; /* with a worker column: another 8 bytes a row */
-  struct cv_data_scale scale;
+  struct cv_scale scale;     /* the declared one; else from the smallest score of the file to the largest */
   struct cv_data_notes notes;
 };
 
@@ -51,10 +45,14 @@ enum { CV_DATA_ITEMS_MAX = 1 << 20 };
  * byte by byte, belong to one person; persons have the order of their first rows, and those without a row that counts
  * are left out. A person's name is 1 to 255 bytes of printable UTF-8 without a blank at either end.
  *
+ * `needs_scale`: without a declared scale CV_ERR_INVALID with the range of the scores, which the owner of the file may
+ * declare if it is the range of the question.
+ *
  * The errors of cv_feed_open(); CV_ERR_LIMIT also for more than CV_ARMS_MAX items, CV_DATA_ITEMS_MAX items before the
  * choice, or CV_PERSONS_MAX persons.
  */
-CV_MUST_USE enum cv_err cv_data_read(const struct cv_items_csv *ask, struct cv_data *ret, struct cv_why *why);
+CV_MUST_USE enum cv_err cv_data_read(const struct cv_items_csv *ask, bool needs_scale, struct cv_data *ret,
+                                     struct cv_why *why);
 void cv_data_fini(struct cv_data *data);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/remarks.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,10 @@ struct cv_remarks_number cv_remarks_number(double number) {
     if (!(again < number) && !(again > number)) {
       break;
     }
+  }
+  /* 700, not 7e+02 */
+  if (strchr(shown.text, 'e') != NULL && fabs(number) >= 1 && fabs(number) < 1e15) {
+    (void)snprintf(shown.text, sizeof(shown.text), "%.0f", number);
   }
   return shown;
 }
@@ -72,10 +77,10 @@ static void say_persons(const struct cv_tally *tally, uint32_t persons, struct c
   }
 }
 
-static void say_scale(const struct cv_tally *tally, const struct cv_data_scale *scale, struct cv_data_notes *notes) {
-  struct cv_remarks_number low = cv_remarks_number(scale->low), high = cv_remarks_number(scale->high);
+static void say_scale(const struct cv_tally *tally, struct cv_data_notes *notes) {
+  struct cv_remarks_number low = cv_remarks_number(tally->extent.low), high = cv_remarks_number(tally->extent.high);
   struct cv_stretch stretch;
-  if (scale->is_named) {
+  if (cv_scale_is_declared(&tally->ask->scale)) {
     return;
   }
   cv_why_set(add(notes), "%s: the scale of %s is the min-max of the file, %s to %s; name it with scale: [%s, %s]",
@@ -90,18 +95,55 @@ static void say_scale(const struct cv_tally *tally, const struct cv_data_scale *
   }
 }
 
+static void say_clamped(const struct cv_tally *tally, struct cv_data_notes *notes) {
+  if (tally->clamped > 0) {
+    cv_why_set(add(notes),
+               "%s: %llu of %llu scores are outside the scale and count as its nearer end, the first at %s "
+               "%llu",
+               name_of(tally), (unsigned long long)tally->clamped, (unsigned long long)tally->rows, place_word(tally),
+               (unsigned long long)tally->first_clamped);
+  }
+}
+
 static void say_unused(const struct cv_tally *tally, struct cv_data_notes *notes) {
   if (tally->unused > 0) {
     cv_why_set(add(notes), "%s: columns not used: %s", name_of(tally), tally->unused_names);
   }
 }
 
-void cv_remarks_make(const struct cv_tally *tally, const struct cv_data_scale *scale, uint32_t persons,
-                     struct cv_data_notes *ret) {
+void cv_remarks_make(const struct cv_tally *tally, uint32_t persons, struct cv_data_notes *ret) {
   ret->count = 0;
-  say_scale(tally, scale, ret);
+  say_scale(tally, ret);
+  say_clamped(tally, ret);
   say_skipped(tally, ret);
   say_left_out(tally, ret);
   say_persons(tally, persons, ret);
   say_unused(tally, ret);
+}
+
+/* Its own range would tell of single rows, so it is offered to the file's owner and never taken. */
+enum cv_err cv_remarks_ask_scale(const struct cv_tally *tally, struct cv_why *why) {
+  struct cv_remarks_number low = cv_remarks_number(tally->extent.low), high = cv_remarks_number(tally->extent.high);
+  struct cv_stretch stretch;
+  if (!(tally->extent.low < tally->extent.high)) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "%s: items.scale is missing, and every %s is %s; expected the range of the question, such as "
+                   "scale: [1, 5]",
+                   tally->ask->file, tally->ask->score_column, low.text);
+  }
+  if (!cv_extent_is_stretched(&tally->extent, &stretch)) {
+    return cv_fail(
+        why, CV_ERR_INVALID,
+        "%s: items.scale is missing: the scores go from %s to %s; write scale: [%s, %s] if that is the range "
+        "of the question, whatever was answered",
+        tally->ask->file, low.text, high.text, low.text, high.text);
+  }
+  low = cv_remarks_number(stretch.low);
+  high = cv_remarks_number(stretch.high);
+  return cv_fail(
+      why, CV_ERR_INVALID,
+      "%s: items.scale is missing: %.4g %% of the scores go from %s to %s, but that of %s %llu is %s; write "
+      "scale: [%s, %s] if that is the range of the question, and outside: clamp unless you correct such rows",
+      tally->ask->file, 100 * stretch.rows, low.text, high.text, place_word(tally), (unsigned long long)stretch.at,
+      cv_remarks_number(stretch.value).text, low.text, high.text);
 }

@@ -7,8 +7,9 @@
 #include "worker/tally.h"
 
 /* Writes the lines about a tally whose items have been chosen; `persons` is the number of persons that stay. */
-void cv_remarks_make(const struct cv_tally *tally, const struct cv_data_scale *scale, uint32_t persons,
-                     struct cv_data_notes *ret);
+void cv_remarks_make(const struct cv_tally *tally, uint32_t persons, struct cv_data_notes *ret);
+/* Asks for a declared scale, and offers the range that was seen. CV_ERR_INVALID with one line. */
+CV_MUST_USE enum cv_err cv_remarks_ask_scale(const struct cv_tally *tally, struct cv_why *why);
 
 /* A number as text that reads as the same number again, and as short as possible. */
 struct cv_remarks_number {

@@ -172,7 +172,7 @@ static enum cv_err make_rows(struct cv_score_source *source, const struct cv_cam
                              struct cv_why *why) {
   const struct cv_items_csv *items = &campaign->items.csv;
   struct cv_data data;
-  CV_TRY(cv_data_read(items, &data, why));
+  CV_TRY(cv_data_read(items, !cv_spec_is_exact(&campaign->spec), &data, why));
   enum cv_err err = cv_quality_new_rows(&data.rows, items->replacement, seed, &source->quality, why);
   if (err == CV_OK) {
     source->items = data.items;
@@ -195,8 +195,8 @@ static enum cv_err make_duels(struct cv_score_source *source, const struct cv_it
                                    .versus_column = items->versus_column,
                                    .score_column = items->score_column,
                                    .delimiter = items->delimiter,
-                                   .low = items->has_scale ? items->scale_low : 0,
-                                   .high = items->has_scale ? items->scale_high : 1};
+                                   .low = cv_scale_is_declared(&items->scale) ? items->scale.low : 0,
+                                   .high = cv_scale_is_declared(&items->scale) ? items->scale.high : 1};
   struct cv_duels duels;
   CV_TRY(cv_duels_read(&ask, &duels, why));
   enum cv_err err = cv_quality_new_pairs(&duels.pairs, seed, &source->quality, why);

@@ -23,9 +23,9 @@ struct cv_score_source {
   /* Ids and costs of workers for hire, `items` each; NULL if the items are not for hire. */
   uint64_t *worker, *cost_micro;
   struct cv_persons persons;  /* the rows by person, for a data file with a worker column; else empty */
-  struct cv_data_scale scale; /* of a data file, and what to say about it; else empty */
-  struct cv_data_notes notes;
-  uint64_t requests; /* the number of trips in a taxi file, all to be served; else 0 */
+  struct cv_scale scale;      /* of a data file's scores; else empty */
+  struct cv_data_notes notes; /* what to say about a data file; else empty */
+  uint64_t requests;          /* the number of trips in a taxi file, all to be served; else 0 */
 };
 
 /*

@@ -35,11 +35,24 @@ static enum cv_err check_score(const struct cv_items_csv *ask, uint64_t at, doub
     return cv_fail(why, CV_ERR_INVALID, "%s: %s is not a finite number", cv_feed_place(ask, at).text,
                    ask->score_column);
   }
-  if (ask->has_scale && !(score >= ask->scale_low && score <= ask->scale_high)) {
-    return cv_fail(why, CV_ERR_INVALID, "%s: %s %.10g is outside %.10g..%.10g, the campaign's scale",
-                   cv_feed_place(ask, at).text, ask->score_column, score, ask->scale_low, ask->scale_high);
+  bool fits = !cv_scale_is_declared(&ask->scale) || (score >= ask->scale.low && score <= ask->scale.high);
+  return fits || ask->clamps
+             ? CV_OK
+             : cv_fail(why, CV_ERR_INVALID,
+                       "%s: %s %.10g is outside %.10g..%.10g, the campaign's scale; expected a score inside, or "
+                       "items.outside: clamp to count it as the nearer end",
+                       cv_feed_place(ask, at).text, ask->score_column, score, ask->scale.low, ask->scale.high);
+}
+
+/* Moves a score outside the scale to the nearer end of it. */
+static double clamp(struct cv_tally *tally, double score, uint64_t at) {
+  const struct cv_scale *scale = &tally->ask->scale;
+  double inside = score < scale->low ? scale->low : score > scale->high ? scale->high : score;
+  if (tally->ask->clamps && (inside < score || inside > score)) {
+    tally->first_clamped = tally->clamped++ == 0 ? at : tally->first_clamped;
+    return inside;
   }
-  return CV_OK;
+  return score;
 }
 
 /* *ret_missing: the row has no score and is skipped. */
@@ -183,6 +196,7 @@ static enum cv_err add_row(struct cv_tally *tally, const struct cv_feed_row *row
   if (row->worker != NULL) {
     CV_TRY(find_person(tally, row->worker, at, &block->person[block->rows], why));
   }
+  score = clamp(tally, score, at);
   block->score[block->rows] = score;
   block->item[block->rows++] = item->index;
   item->rows++;

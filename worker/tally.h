@@ -46,6 +46,7 @@ struct cv_tally {
   struct cv_tally_block *first, *last;
   uint64_t rows;                   /* with a score */
   uint64_t skipped, first_skipped; /* rows without one, and where the first of them is */
+  uint64_t clamped, first_clamped; /* rows outside the scale, and where the first of them is */
   struct cv_extent extent;         /* of all rows, also of items that are left out */
   uint32_t unused;                 /* columns that are not asked for */
   char unused_names[CV_FEED_UNUSED_BYTES];

@@ -22,6 +22,11 @@ static enum cv_err score(void *data, uint32_t arm, const struct cv_moment *at, i
   return cv_quality_score_at(served->source.quality, arm, at, ret_score);
 }
 
+/* The declared scale of a data file's scores. */
+static struct cv_scale scale_of(const struct cv_items *items) {
+  return items->source == CV_SOURCE_CSV ? items->csv.scale : (struct cv_scale){0};
+}
+
 /* Loads one campaign file and appends its work. */
 static enum cv_err add(struct cv_works *works, const char *path, uint64_t seed, struct cv_rng *rng,
                        struct cv_why *why) {
@@ -56,6 +61,8 @@ static enum cv_err add(struct cv_works *works, const char *path, uint64_t seed, 
   works->work[works->works - 1] = (struct cv_work){.campaign = served->campaign.spec.name,
                                                    .arms = served->source.items,
                                                    .pairs = served->campaign.spec.pairs,
+                                                   .is_file = served->campaign.items.source == CV_SOURCE_CSV,
+                                                   .scale = scale_of(&served->campaign.items),
                                                    .name = (const char *const *)served->source.name,
                                                    .hires = served->source.worker != NULL,
                                                    .score = score,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/base/spec.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,8 +12,8 @@
 
 /* A spec with one broker is stored as it was before there could be two: its digest decides which campaign it is. */
 enum { SPEC_ONE = 2, SPEC_TWO = 3 };
-/* Flags of a stored spec: its optional lists, and whether its tokens compare pairs. */
-enum { HAS_NAMES = 1, HAS_COSTS = 2, HAS_WORKERS = 4, IS_PAIRS = 8, HAS_ALL = 15 };
+/* Flags of a stored spec: its optional lists and scale, and whether its tokens compare pairs. */
+enum { HAS_NAMES = 1, HAS_COSTS = 2, HAS_WORKERS = 4, IS_PAIRS = 8, HAS_SCALE = 16, HAS_ALL = 31 };
 
 void cv_spec_fini(struct cv_spec *spec) {
   if (spec == NULL) {
@@ -59,6 +60,14 @@ enum cv_err cv_spec_copy(const struct cv_spec *from, struct cv_spec *ret_to) {
   }
   *ret_to = copy;
   return CV_OK;
+}
+
+bool cv_scale_is_declared(const struct cv_scale *scale) {
+  return scale->low < scale->high;
+}
+
+bool cv_scale_is_same(const struct cv_scale *a, const struct cv_scale *b) {
+  return !(a->low < b->low) && !(a->low > b->low) && !(a->high < b->high) && !(a->high > b->high);
 }
 
 bool cv_name_is_valid(const char *text) {
@@ -150,6 +159,15 @@ static enum cv_err check_pairs(const struct cv_spec *spec, struct cv_why *why) {
                    "a campaign of pairs hires workers; expected no costs: workers are not compared with each other");
 }
 
+static enum cv_err check_scale(const struct cv_scale *scale, struct cv_why *why) {
+  static const struct cv_scale none = {0};
+  bool is_range = isfinite(scale->low) && isfinite(scale->high) && cv_scale_is_declared(scale);
+  return is_range || cv_scale_is_same(scale, &none)
+             ? CV_OK
+             : cv_fail(why, CV_ERR_INVALID, "the scale is [%g, %g]; expected two numbers, the lower one first",
+                       scale->low, scale->high);
+}
+
 enum cv_err cv_spec_check(const struct cv_spec *spec, struct cv_why *why) {
   if (!cv_name_is_valid(spec->name)) {
     return cv_fail(why, CV_ERR_INVALID, "the campaign's name is empty, too long or not printable UTF-8");
@@ -174,6 +192,7 @@ enum cv_err cv_spec_check(const struct cv_spec *spec, struct cv_why *why) {
   CV_TRY(check_recruitment(spec, why));
   CV_TRY(check_edges(spec, why));
   CV_TRY(check_pairs(spec, why));
+  CV_TRY(check_scale(&spec->scale, why));
   return cv_split_check(spec, why);
 }
 
@@ -181,8 +200,12 @@ bool cv_spec_has_noise(const struct cv_spec *spec) {
   return cv_traits_of(spec->mechanism.name)->noise != CV_NOISE_NONE;
 }
 
+bool cv_choices_are_exact(const struct cv_choice *mechanism, const struct cv_choice *privatizer) {
+  return cv_traits_of(mechanism->name)->noise == CV_NOISE_NONE && cv_local_find(privatizer->name) == CV_LOCAL_NONE;
+}
+
 bool cv_spec_is_exact(const struct cv_spec *spec) {
-  return !cv_spec_has_noise(spec) && cv_local_find(spec->privatizer.name) == CV_LOCAL_NONE;
+  return cv_choices_are_exact(&spec->mechanism, &spec->privatizer);
 }
 
 static void put_text(struct cv_buf *out, const char *text) {
@@ -216,7 +239,8 @@ void cv_spec_encode(const struct cv_spec *spec, struct cv_buf *out) {
   put_text(out, spec->name);
   cv_buf_put_u32(out, spec->arms);
   cv_buf_put_u8(out, (uint8_t)((spec->names != NULL ? HAS_NAMES : 0) | (spec->cost_micro != NULL ? HAS_COSTS : 0) |
-                               (spec->worker != NULL ? HAS_WORKERS : 0) | (spec->pairs ? IS_PAIRS : 0)));
+                               (spec->worker != NULL ? HAS_WORKERS : 0) | (spec->pairs ? IS_PAIRS : 0) |
+                               (cv_scale_is_declared(&spec->scale) ? HAS_SCALE : 0)));
   for (uint32_t i = 0; spec->names != NULL && i < spec->arms; i++) {
     put_text(out, spec->names[i]);
   }
@@ -227,6 +251,10 @@ void cv_spec_encode(const struct cv_spec *spec, struct cv_buf *out) {
   for (uint32_t i = 0; i < spec->edges; i++) {
     cv_buf_put_u32(out, spec->edge[i].a);
     cv_buf_put_u32(out, spec->edge[i].b);
+  }
+  if (cv_scale_is_declared(&spec->scale)) {
+    cv_buf_put_f64(out, spec->scale.low);
+    cv_buf_put_f64(out, spec->scale.high);
   }
   put_choice(out, &spec->policy);
   put_choice(out, &spec->mechanism);
@@ -303,7 +331,13 @@ static enum cv_err read_edges(struct cv_reader *in, struct cv_spec *spec) {
   return CV_OK;
 }
 
-/* Reads the optional lists that the flags announce. */
+static enum cv_err read_scale(struct cv_reader *in, struct cv_scale *ret) {
+  *ret = (struct cv_scale){.low = cv_read_f64(in)};
+  ret->high = cv_read_f64(in);
+  return in->failed || !cv_scale_is_declared(ret) ? CV_ERR_FORMAT : CV_OK;
+}
+
+/* Reads the optional parts that the flags announce. */
 static enum cv_err read_lists(struct cv_reader *in, struct cv_spec *spec) {
   uint8_t has = cv_read_u8(in);
   /* Unknown flags announce lists that this version cannot skip. */
@@ -321,7 +355,8 @@ static enum cv_err read_lists(struct cv_reader *in, struct cv_spec *spec) {
     CV_TRY(read_numbers(in, spec->arms, &spec->worker));
   }
   spec->budget_micro = cv_read_u64(in);
-  return read_edges(in, spec);
+  CV_TRY(read_edges(in, spec));
+  return (has & HAS_SCALE) == 0 ? CV_OK : read_scale(in, &spec->scale);
 }
 
 static void read_brokers(struct cv_reader *in, struct cv_spec *spec) {

@@ -31,6 +31,11 @@ struct cv_choice {
 #define CV_COST_MAX_MICRO   UINT64_C(1000000000000)
 #define CV_BUDGET_MAX_MICRO (CV_COST_MAX_MICRO * 1000000)
 
+/* The answers that the grid's 0 and 1 stand for, as the requester declares them. Both 0: not declared. */
+struct cv_scale {
+  double low, high;
+};
+
 /* Two neighbouring arms of the feedback graph. */
 struct cv_edge {
   uint32_t a, b; /* a < b */
@@ -65,7 +70,13 @@ struct cv_spec {
   /* Two brokers: tokens travel as two shares of so many bits (split.h). Both 0: one broker. */
   uint32_t brokers;    /* 0 or 2 */
   uint32_t score_bits; /* CV_SPLIT_BIT or CV_SPLIT_SCORE */
+  /* Of scores in data files: every gateway uses this one. It is part of the question, never taken from answers. */
+  struct cv_scale scale;
 };
+
+bool cv_scale_is_declared(const struct cv_scale *scale);
+/* Whether both have the same ends, or both have none. */
+bool cv_scale_is_same(const struct cv_scale *a, const struct cv_scale *b);
 
 void cv_spec_fini(struct cv_spec *spec);
 /* Makes a deep copy in uninitialised storage. CV_ERR_NOMEM. */
@@ -76,6 +87,8 @@ CV_MUST_USE enum cv_err cv_spec_check(const struct cv_spec *spec, struct cv_why 
  * neither mechanism noise nor a privatizer. */
 bool cv_spec_has_noise(const struct cv_spec *spec);
 bool cv_spec_is_exact(const struct cv_spec *spec);
+/* The same of a campaign's mechanism and privatizer. */
+bool cv_choices_are_exact(const struct cv_choice *mechanism, const struct cv_choice *privatizer);
 /* The number of tokens that the budget buys from the cheapest worker; 0 without recruitment. */
 uint64_t cv_spec_hires(const struct cv_spec *spec);
 /* The most arms that one assignment can show: 1, or with a feedback graph one more than the largest degree. Counts to

@@ -112,6 +112,13 @@ enum cv_err cv_campaign_graph(struct cv_campaign_file *campaign, uint64_t seed, 
   return err == CV_OK ? err : cv_fail(why, err, "%s", cv_err_text(err));
 }
 
+/* Comparisons have none: the item wins or loses. */
+static void take_scale(struct cv_campaign_file *campaign) {
+  if (campaign->items.source == CV_SOURCE_CSV && !cv_items_are_pairs(&campaign->items)) {
+    campaign->spec.scale = campaign->items.csv.scale;
+  }
+}
+
 /* Chooses the bits of a share, unless the file says them, and refuses what two brokers cannot do. */
 static enum cv_err take_split(struct cv_campaign_file *campaign, struct cv_why *why) {
   struct cv_spec *spec = &campaign->spec;
@@ -134,6 +141,7 @@ enum cv_err cv_campaign_complete(struct cv_campaign_file *campaign, const struct
   CV_TRY(take_gold(campaign, arms, why));
   CV_TRY(take_names(campaign, arms, why));
   CV_TRY(take_workers(spec, arms, why));
+  take_scale(campaign);
   CV_TRY(cv_campaign_graph(campaign, seed, why));
   CV_TRY(take_split(campaign, why));
   enum cv_err err = cv_spec_check(spec, why);

@@ -51,8 +51,8 @@ struct cv_items_csv {
   char item_column[CV_NAME_BYTES], score_column[CV_NAME_BYTES];
   char versus_column[CV_NAME_BYTES]; /* names the item that a row compares with; "": rows are scores of one item */
   char delimiter;                    /* ',' or '\t' */
-  bool has_scale;                    /* false: min-max over the file */
-  double scale_low, scale_high;
+  struct cv_scale scale;             /* not declared: min-max over the file, if nothing has to stay private */
+  bool clamps;                       /* a score outside the scale counts as its nearer end; false: it is an error */
   bool replacement;
   char worker_column[CV_NAME_BYTES]; /* column that names the person of a row; "": persons are not distinguished */
   uint64_t first_worker;             /* worker id of the first person in the file; later persons get consecutive ids */

@@ -17,6 +17,7 @@
 /* In the order of enum cv_format. */
 static const char *const source_words[] = {"csv", "jsonl", "sqlite", NULL};
 static const char *const missing_words[] = {"refuse", "skip", NULL};
+static const char *const outside_words[] = {"refuse", "clamp", NULL};
 
 #define LAW_WORD(file, kind, word, ...) word,
 const char *const cv_rewards_words[] = {CV_REWARD_LAWS(LAW_WORD) NULL};
@@ -33,7 +34,7 @@ static const char *const delimiter_words[] = {"comma", "tab", NULL};
 
 /* The values of all forms, filled by the rule tables. */
 struct form {
-  int source, rewards, delimiter, adversary, missing;
+  int source, rewards, delimiter, adversary, missing, outside;
   double mean, variance, spread, distance, step;
   uint64_t count, seed, best, rounds, memory;
   char *path, *item, *versus, *score, *name, *worker, *query;
@@ -91,8 +92,14 @@ static const struct cv_config_rule csv_rules[] = {
      .type = CV_CONFIG_OTHER,
      .noun = "a list of two numbers, the lower one first",
      .example = "[1, 5]",
-     .help =
-         "the scores that become 0 and 1; a score outside is an error; the file's smallest and largest unless said"},
+     .help = "the answers that become 0 and 1: the range of the question, whatever was answered; required with noise "
+             "or a privatizer, since the file's own range would tell of single rows"},
+    {.key = "outside",
+     .type = CV_CONFIG_WORD,
+     .offset = FIELD(outside),
+     .choices = outside_words,
+     .fallback = "refuse",
+     .help = "a score outside the scale: refuse it as an error, or clamp it to the nearer end"},
     {.key = "replacement",
      .type = CV_CONFIG_BOOL,
      .offset = FIELD(replacement),
@@ -329,10 +336,19 @@ static enum cv_err take_scale(struct cv_yaml *yaml, const yaml_node_t *mapping, 
   if (!(end[0] < end[1])) {
     return cv_yaml_fail(yaml, scale, why, "items.scale is [%g, %g]; expected %s", end[0], end[1], expected);
   }
-  ret->has_scale = true;
-  ret->scale_low = end[0];
-  ret->scale_high = end[1];
+  ret->scale = (struct cv_scale){.low = end[0], .high = end[1]};
   return CV_OK;
+}
+
+/* What becomes of a score outside the scale. */
+static enum cv_err take_outside(struct cv_yaml *yaml, const yaml_node_t *mapping, const struct form *form,
+                                struct cv_items_csv *ret, struct cv_why *why) {
+  struct cv_yaml_pair outside = cv_yaml_find(yaml, mapping, "outside");
+  ret->clamps = form->outside == 1;
+  return outside.key == NULL || cv_scale_is_declared(&ret->scale)
+             ? CV_OK
+             : cv_yaml_fail(yaml, outside.key, why,
+                            "items.outside without items.scale; expected the range of the question as items.scale");
 }
 
 /* Each person in the file is a separate worker, with the rows that name the person. */
@@ -418,7 +434,7 @@ static enum cv_err take_format(struct cv_yaml *yaml, const yaml_node_t *mapping,
 /* Comparisons are read from separated columns alone, and all of their rows count. */
 static enum cv_err check_versus(struct cv_yaml *yaml, const yaml_node_t *mapping, const struct cv_items_csv *csv,
                                 struct cv_why *why) {
-  static const char *const others[] = {"missing", "top", "min_rows"};
+  static const char *const others[] = {"missing", "outside", "top", "min_rows"};
   if (csv->versus_column[0] == '\0') {
     return CV_OK;
   }
@@ -449,6 +465,7 @@ static enum cv_err load_csv(struct cv_yaml *yaml, const yaml_node_t *mapping, st
   CV_TRY(take_name(yaml, mapping, "items", "item", form->item, ret->item_column, why));
   CV_TRY(take_name(yaml, mapping, "items", "score", form->score, ret->score_column, why));
   CV_TRY(take_scale(yaml, mapping, ret, why));
+  CV_TRY(take_outside(yaml, mapping, form, ret, why));
   CV_TRY(take_versus(yaml, mapping, form, ret, why));
   CV_TRY(take_persons(yaml, mapping, form, ret, why));
   CV_TRY(take_format(yaml, mapping, form, ret, why));

@@ -107,6 +107,19 @@ static enum cv_err take_edges(const struct cv_json_at *at, const json_t *object,
   return spec->edges > 0 ? CV_OK : cv_json_fail(at, "edges", "at least one, or no edges at all");
 }
 
+static enum cv_err take_scale(const struct cv_json_at *at, const json_t *object, struct cv_scale *ret) {
+  const json_t *scale = json_object_get(object, "scale"), *low = json_array_get(scale, 0),
+               *high = json_array_get(scale, 1);
+  if (scale == NULL) {
+    return CV_OK;
+  }
+  if (json_array_size(scale) != 2 || !json_is_number(low) || !json_is_number(high)) {
+    return cv_json_fail(at, "scale", "a list of two numbers");
+  }
+  *ret = (struct cv_scale){.low = json_number_value(low), .high = json_number_value(high)};
+  return CV_OK;
+}
+
 static enum cv_err take_spec(const struct cv_json_at *root, const json_t *all, struct cv_spec *spec) {
   const json_t *object = json_object_get(all, "spec"), *trusted = json_object_get(object, "thirdparty_trusted");
   struct cv_json_at at = {.why = root->why, .path = root->path, .place = "spec"};
@@ -129,6 +142,7 @@ static enum cv_err take_spec(const struct cv_json_at *root, const json_t *all, s
   CV_TRY(cv_json_take_whole(&at, object, "idle_ms", INT64_MAX, &spec->idle_ms));
   spec->thirdparty_trusted = json_is_true(trusted);
   spec->pairs = json_is_true(json_object_get(object, "pairs"));
+  CV_TRY(take_scale(&at, object, &spec->scale));
   if (json_object_get(object, "brokers") != NULL) {
     CV_TRY(cv_json_take_u32(&at, object, "brokers", UINT32_MAX, &spec->brokers));
     CV_TRY(cv_json_take_u32(&at, object, "score_bits", UINT32_MAX, &spec->score_bits));

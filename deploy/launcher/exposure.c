@@ -202,13 +202,14 @@ void cv_exposure_text(const struct cv_exposure *exposure, char *to, size_t size)
     say_persons(exposure, uses, to, size);
   } else if (exposure->replacement) {
     double micro = (double)exposure->token_micro;
-    cv_text_print(to, size, "%s: epsilon up to %s x %g = %.6g for a row; replacement: false uses each once at most",
+    cv_text_print(to, size,
+                  "%s: epsilon up to %s x %g = %.6g for the score of a row; replacement: false uses each once at most",
                   uses, cv_count_text(exposure->most).text, epsilon(micro), epsilon((double)exposure->most * micro));
   } else {
     cv_text_print(
         to, size,
-        "%s: epsilon %g for a row; a person with many rows is charged for each (items.worker names the column "
-        "of persons)",
+        "%s: epsilon %g for the score of a row (names of items, and how many rows each has, are public); a person with "
+        "many rows is charged for each (items.worker names the column of persons)",
         uses, epsilon((double)exposure->token_micro));
   }
 }

@@ -8,17 +8,17 @@
 
 enum { COLUMNS = 18 };
 
-/* A file of comparisons has no scale: both ends are 0. */
-static bool is_own(const struct cv_data_scale *scale) {
-  bool is_usual = !(scale->low < 0) && !(scale->low > 0) && !(scale->high < 1) && !(scale->high > 1);
-  return scale->low < scale->high && !is_usual;
+/* A scale that was not declared is the file's own range, which tells of single rows. */
+static bool is_own(const struct cv_scale *scale) {
+  static const struct cv_scale usual = {.low = 0, .high = 1};
+  return cv_scale_is_declared(scale) && !cv_scale_is_same(scale, &usual);
 }
 
 struct cv_unit cv_unit_of(const struct cv_prepared *file) {
   struct cv_unit unit = {0};
-  if (file != NULL && file->file.items.source == CV_SOURCE_CSV && is_own(&file->source.scale)) {
+  if (file != NULL && file->file.items.source == CV_SOURCE_CSV && is_own(&file->file.spec.scale)) {
     unit.name = file->file.items.csv.score_column;
-    unit.scale = file->source.scale;
+    unit.scale = file->file.spec.scale;
   }
   return unit;
 }
@@ -88,8 +88,8 @@ json_t *cv_unit_json(const struct cv_unit *unit, const char *const *name, const 
   for (uint32_t i = 0; i < arms; i++) {
     items = cv_json_set(items, name[i], item_json(unit, &standing[i]));
   }
-  return json_pack("{s:s, s:f, s:f, s:b, s:o}", "score", unit->name, "low", unit->scale.low, "high", unit->scale.high,
-                   "named", unit->scale.is_named, "items", items);
+  return json_pack("{s:s, s:f, s:f, s:o}", "score", unit->name, "low", unit->scale.low, "high", unit->scale.high,
+                   "items", items);
 }
 
 void cv_unit_print_notes(const struct cv_prepared *file, FILE *to) {

@@ -11,10 +11,10 @@
 
 struct cv_unit {
   const char *name; /* the column of the scores, borrowed from the campaign file; NULL: there is no unit of its own */
-  struct cv_data_scale scale;
+  struct cv_scale scale;
 };
 
-/* The unit of a campaign; none without a file (NULL), without a data file, and with a scale from 0 to 1. */
+/* The unit of a campaign; none without a file (NULL), without a declared scale, and with one from 0 to 1. */
 struct cv_unit cv_unit_of(const struct cv_prepared *file);
 
 /* Prints a column of a table, two blanks before it; nothing without a unit. A mean without tokens is "-". */
@@ -22,8 +22,8 @@ void cv_unit_print_heading(const struct cv_unit *unit, FILE *to);
 void cv_unit_print_cell(const struct cv_unit *unit, const struct cv_standing *standing, FILE *to);
 
 /*
- * {score: the column's name, low, high, named (by the campaign file), items: {NAME: {mean, radius} or null}}; JSON null
- * without a unit. NULL when out of memory. The caller owns the object.
+ * {score: the column's name, low, high, items: {NAME: {mean, radius} or null}}; JSON null without a unit. NULL when out
+ * of memory. The caller owns the object.
  */
 json_t *cv_unit_json(const struct cv_unit *unit, const char *const *name, const struct cv_standing *standing,
                      uint32_t arms);

@@ -301,6 +301,29 @@ static enum cv_err put_lists(const struct cv_spec *spec, struct cv_arena *scratc
   return CV_OK;
 }
 
+static enum cv_err put_scale(const struct cv_scale *scale, struct cv_arena *scratch, Crowdveil__Base__Scale **ret) {
+  if (!cv_scale_is_declared(scale)) {
+    return CV_OK;
+  }
+  Crowdveil__Base__Scale *to = cv_codec_room(scratch, 1, sizeof(*to));
+  if (to == NULL) {
+    return CV_ERR_LIMIT;
+  }
+  *to = (Crowdveil__Base__Scale)CROWDVEIL__BASE__SCALE__INIT;
+  to->low = scale->low;
+  to->high = scale->high;
+  *ret = to;
+  return CV_OK;
+}
+
+static enum cv_err take_scale(const Crowdveil__Base__Scale *in, struct cv_scale *ret) {
+  if (in == NULL) {
+    return CV_OK;
+  }
+  *ret = (struct cv_scale){.low = in->low, .high = in->high};
+  return isfinite(in->low) && isfinite(in->high) && cv_scale_is_declared(ret) ? CV_OK : CV_ERR_FORMAT;
+}
+
 enum cv_err cv_codec_put_spec(const struct cv_spec *spec, struct cv_arena *scratch, Crowdveil__Base__Spec **ret) {
   Crowdveil__Base__Spec *to = cv_codec_room(scratch, 1, sizeof(*to));
   char *name = cv_codec_put_text(spec->name, CV_NAME_BYTES, scratch);
@@ -324,6 +347,7 @@ enum cv_err cv_codec_put_spec(const struct cv_spec *spec, struct cv_arena *scrat
   to->pairs = spec->pairs;
   to->brokers = spec->brokers;
   to->score_bits = spec->score_bits;
+  CV_TRY(put_scale(&spec->scale, scratch, &to->scale));
   *ret = to;
   return CV_OK;
 }
@@ -409,7 +433,7 @@ enum cv_err cv_codec_take_spec(const Crowdveil__Base__Spec *in, struct cv_arena 
   ret->pairs = in->pairs != 0;
   ret->brokers = in->brokers;
   ret->score_bits = in->score_bits;
-  return CV_OK;
+  return take_scale(in->scale, &ret->scale);
 }
 
 /* Terms. */
@@ -446,6 +470,7 @@ enum cv_err cv_codec_put_terms(const struct cv_terms *terms, struct cv_arena *sc
   ret->arms = terms->arms;
   ret->pairs = terms->pairs;
   ret->lease_ms = terms->lease_ms;
+  CV_TRY(put_scale(&terms->scale, scratch, &ret->scale));
   return put_split(&terms->split, scratch, &ret->split);
 }
 
@@ -476,6 +501,7 @@ enum cv_err cv_codec_take_terms(const Crowdveil__Base__Terms *in, struct cv_term
   CV_TRY(cv_codec_take_text(in->requester, ret->requester, sizeof(ret->requester)));
   CV_TRY(cv_codec_take_choice(in->privatizer, &ret->privatizer));
   CV_TRY(cv_codec_take_choice(in->mechanism, &ret->mechanism));
+  CV_TRY(take_scale(in->scale, &ret->scale));
   return take_split(in->split, &ret->split);
 }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
-from typing import Any, TypeVar, Union
+from typing import Any, Optional, TypeVar, Union
 
 from .errors import Error
 from .schema import schema
@@ -88,6 +88,7 @@ class Spec:
     `epsilon` is the limit of each arm, `tokens` the limit of the campaign; `deadline_ms` and `idle_ms` 0: the broker's.
     With `names` the third-party learns the items' names. Recruitment: `costs_micro`, `workers`, `budget_micro`. With
     `brokers` 2 each score goes to two brokers in two shares, of `score_bits` 1 (scores are 0 or 1) or 15.
+    `scale`: the answers that the scores 0 and 1 stand for, for gateways with data files.
     """
     name: str
     arms: int
@@ -108,6 +109,7 @@ class Spec:
     pairs: bool = False
     brokers: int = 0
     score_bits: int = 0
+    scale: Optional[tuple[float, float]] = None
 
     def __post_init__(self) -> None:
         for name in ("policy", "mechanism", "privatizer"):
@@ -120,7 +122,8 @@ class Spec:
     def of(cls, message: Any) -> Spec:
         choices = {name: Choice.of(getattr(message, name)) for name in ("policy", "mechanism", "privatizer")}
         plain = {name: tuple(getattr(message, name)) for name in ("names", "costs_micro", "workers")}
-        return taken(cls, message, **choices, **plain, epsilon=message.epsilon_micro / MICRO,
+        scale = (message.scale.low, message.scale.high) if message.HasField("scale") else None
+        return taken(cls, message, **choices, **plain, scale=scale, epsilon=message.epsilon_micro / MICRO,
                      edges=tuple(zip(message.edges[::2], message.edges[1::2])))
 
     def message(self) -> Any:
@@ -135,6 +138,8 @@ class Spec:
             for name in ("pairs", "brokers", "score_bits"):
                 if getattr(self, name):
                     setattr(message, name, getattr(self, name))
+            if self.scale is not None:
+                message.scale.low, message.scale.high = self.scale
         except (TypeError, ValueError, OverflowError, AttributeError) as error:
             raise Error(f"the campaign cannot be sent: {error}") from None
         return message

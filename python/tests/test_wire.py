@@ -94,6 +94,12 @@ def test_a_spec_says_how_many_brokers_and_bits():
         assert Spec.of(message) == spec
 
 
+def test_a_spec_says_its_scale():
+    message = Spec("a", 2, scale=(1, 5.5)).message()
+    assert (message.scale.low, message.scale.high) == (1, 5.5)
+    assert Spec.of(message) == Spec("a", 2, scale=(1, 5.5)) and Spec.of(Spec("a", 2).message()).scale is None
+
+
 def test_what_is_no_score_address_or_file_is_said_in_one_line():
     for wrong in ("", "host", ":1", "host:70000", "host:x"):
         with pytest.raises(Error, match="expected HOST:PORT"):

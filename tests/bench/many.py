@@ -25,7 +25,7 @@ def campaigns(items, folder):
         file.write("item,score\n")
         file.writelines(f"item {item},{(item * 7 + row) % 11}\n" for row in range(10) for item in range(items))
     drawn = f"items: {{synthetic: {{count: {items}, mean: 0.5, variance: 0.08, seed: 3}}}}\n"
-    read = f"items: {{source: csv, path: {folder}/scores.csv, item: item, score: score}}\n"
+    read = f"items: {{source: csv, path: {folder}/scores.csv, item: item, score: score, scale: [0, 10]}}\n"
     tail = "privacy: {{mechanism: {}, epsilon: 1, tokens_per_worker: 1}}\nlimits: {{tokens: {}, idle: 60s}}\n"
     ppar = "policy: {name: ppar, alpha: 0.2, tokens_per_round: 10}\n"
     kl = f"policy: {{name: ppar-kl, alpha: 0.5, arms_per_plan: {max(1, items // 10)}}}\n"

@@ -103,7 +103,7 @@ static double read_once(const char *name, bool has_persons) {
                : strcmp(name, "r.db") == 0  ? CV_FORMAT_SQLITE
                                             : CV_FORMAT_CSV;
   double start = cv_bench_seconds();
-  if (cv_data_read(&ask, &data, &why) != CV_OK) {
+  if (cv_data_read(&ask, false, &data, &why) != CV_OK) {
     (void)fprintf(stderr, "%s\n", why.text);
     exit(1);
   }

@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 import random
+import re
 import sqlite3
 import struct
 
@@ -76,11 +77,12 @@ def write(folder, name, rows):
     return f"source: {'jsonl' if '.jsonl' in name else 'csv'}, path: {name}"
 
 
-def campaign(folder, source, more="scale: [0.5, 5], missing: skip, min_rows: 10, replacement: true"):
+def campaign(folder, source, more="scale: [0.5, 5], missing: skip, min_rows: 10, replacement: true",
+             privacy="epsilon: 4"):
     (folder / "films.yaml").write_text(
         f"campaign: films\nitems: {{{source}, item: film, score: stars, {more}}}\n"
         "policy: {name: ppar, alpha: 0.2, tokens_per_round: 400}\n"
-        "privacy: {epsilon: 4, tokens_per_worker: 50}\nlimits: {tokens: 200000, idle: 10s}\n")
+        f"privacy: {{{privacy}, tokens_per_worker: 50}}\nlimits: {{tokens: 200000, idle: 10s}}\n")
 
 
 def up(folder, *more):
@@ -125,31 +127,80 @@ def test_the_persons_of_every_format_are_workers(tmp_path, name):
 
 def test_results_are_in_the_unit_of_the_file_too(tmp_path, plain):
     unit = plain["unit"]
-    assert (unit["score"], unit["low"], unit["high"], unit["named"]) == ("stars", .5, 5, True)
+    assert (unit["score"], unit["low"], unit["high"]) == ("stars", .5, 5)
     means = collections.defaultdict(list)
     for film, stars, _, _ in ratings():
         means[film] += [] if stars is None else [stars]
     for film in FILMS:
         found = unit["items"][film]
         assert abs(found["mean"] - sum(means[film]) / len(means[film])) < found["radius"] < 2
-    campaign(tmp_path, write(tmp_path, "r.csv", ratings()), "missing: skip, top: 4, replacement: true")
+    campaign(tmp_path, write(tmp_path, "r.csv", ratings()), "scale: [0.5, 5], missing: skip, top: 4, replacement: true")
     done = crowdveil("up", "films.yaml", "--seed", "5", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "r.csv: the scale of stars is the min-max of the file, 0.5 to 5; name it with scale: [0.5, 5]" in done.stdout
     heading, *lines = done.stdout[done.stdout.index("class  item"):].split("\n")
     at = heading.index("stars")
     for line in lines[:4]:
         assert .5 <= float(line[at:].split()[0]) <= 5.5
 
 
-def test_a_row_that_stretches_the_scale_is_named_before_anything_starts(tmp_path):
-    rows = ratings()
-    rows[4] = (*rows[4][:1], 1e308, *rows[4][2:])
-    campaign(tmp_path, write(tmp_path, "r.csv", rows), "missing: skip, top: 4, replacement: true")
-    told = crowdveil("check", "films.yaml", cwd=tmp_path).stdout
-    assert "r.csv: line 6 stretches the scale: its stars is 1e+308, but 99.88 % of the rows lie in 0.5 to 5" in told
+def with_one_of(rows, stars):
+    return [*rows[:4], (rows[4][0], stars, *rows[4][2:]), *rows[5:]]
+
+
+def refused(folder, privacy, more="missing: skip, top: 4, replacement: true"):
+    campaign(folder, write(folder, "r.csv", with_one_of(ratings(), 1e9)), more, privacy)
+    for command in ("up", "check", "plan"):
+        done = crowdveil(command, "films.yaml", cwd=folder)
+        assert done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1
+    return done.stderr
+
+
+@pytest.mark.parametrize("privacy", ["epsilon: 4", "mechanism: auto, epsilon: 4",
+                                     "mechanism: none, privatizer: {name: laplace, epsilon: 2}"])
+def test_the_range_of_the_rows_is_never_the_scale_of_what_has_to_stay_private(tmp_path, privacy):
+    assert "r.csv: items.scale is missing: 99.88 % of the scores go from 0.5 to 5, but that of line 6 is 1000000000; " \
+        "write scale: [0.5, 5] if that is the range of the question" in refused(tmp_path, privacy)
+    assert "r.csv:6: stars 1000000000 is outside 0.5..5, the campaign's scale" in \
+        refused(tmp_path, privacy, "scale: [0.5, 5], missing: skip, replacement: true")
+
+
+def test_one_row_moves_one_token_only(tmp_path):
+    """The rest of the results are the same, as the noise is: the row is clamped, which the file's owner alone reads."""
+    outcomes = []
+    for stars in (5, 1e9):
+        campaign(tmp_path, write(tmp_path, "r.csv", with_one_of(ratings(), stars)),
+                 "scale: [0.5, 5], outside: clamp, missing: skip, top: 4")
+        outcomes.append(up(tmp_path))
+    (plain, _), (clamped, told) = outcomes
+    assert {key: value for key, value in plain.items() if "second" not in key} == \
+        {key: value for key, value in clamped.items() if "second" not in key}
+    assert "r.csv: 1 of 1690 scores are outside the scale and count as its nearer end, the first at line 6" in told
+
+
+def test_without_any_protection_the_rows_may_choose_the_scale(tmp_path):
+    campaign(tmp_path, write(tmp_path, "r.csv", with_one_of(ratings(), 1e308)),
+             "missing: skip, top: 4, replacement: true", "mechanism: none, third_party: trusted")
     told = json.loads(crowdveil("check", "films.yaml", "--json", cwd=tmp_path).stdout)
-    assert len(told["notes"]) == 5 and "line 6 stretches" in told["notes"][1]
+    assert "r.csv: line 6 stretches the scale: its stars is 1e+308, but 99.88 % of the rows lie in 0.5 to 5" in \
+        told["notes"][1]
+
+
+@pytest.mark.usefixtures("worker_program")
+@pytest.mark.parametrize("own, why", [
+    ("scale: [0, 10]", "the campaign's scale is 0.5 to 5; expected 0 to 10, as in the worker's campaign file"),
+    ("top: 4", "the worker's campaign file has no items.scale; expected that of the campaign")])
+def test_a_gateway_with_another_scale_gives_nothing(deployment, tmp_path, own, why):
+    deployment.up()
+    source = write(tmp_path, "r.csv", ratings())
+    campaign(tmp_path, source, f"{own}, missing: skip, min_rows: 10", "mechanism: none, third_party: trusted")
+    (tmp_path / "films.yaml").rename(tmp_path / "own.yaml")
+    campaign(tmp_path, source)
+    assert crowdveil("submit", "films.yaml", *as_requester(deployment), cwd=tmp_path).returncode == 0
+    gateway = deployment.start_worker("gateway/1-9000", tmp_path / "own.yaml",
+                                      {"accept": {"epsilon": 4}, "exit_when_done": False})
+    gateway.wait_for(f"declined.*: {re.escape(why)}")
+    seen = crowdveil("watch", "1", *as_requester(deployment), cwd=tmp_path)
+    assert why in seen.stdout + seen.stderr and "tokens      0 of" in seen.stdout
 
 
 def test_submit_says_on_its_other_stream_what_was_decided(deployment, tmp_path):

@@ -198,7 +198,7 @@ def test_results_of_other_data_are_not_gone_on_with(tmp_path):
     """The campaign's own file, relative to it; and another one in its place, relative to the working folder."""
     (tmp_path / "sub").mkdir()
     text = SMALL.replace("{synthetic: {count: 3, mean: 0.5, variance: 10}}",
-                         "{source: csv, path: scores.csv, item: item, score: score, replacement: true}")
+                         "{source: csv, path: scores.csv, item: item, score: score, scale: [0, 1], replacement: true}")
     (tmp_path / "sub/small.yaml").write_text(text)
     (tmp_path / "sub/scores.csv").write_text("item,score\na,1\na,0\nb,1\nb,1\n")
     (tmp_path / "other.csv").write_text("item,score\na,1\na,0\nb,0\nb,1\n")

@@ -25,7 +25,7 @@ def campaign_of(folder):
         file.writelines(f'"{text}",{(at + row) % 10}\n' for at, text in enumerate(names) for row in range(ROWS))
     (folder / "campaign.yaml").write_text(
         "campaign: many\n"
-        "items: {source: csv, path: scores.csv, item: item, score: score, replacement: true}\n"
+        "items: {source: csv, path: scores.csv, item: item, score: score, scale: [0, 9], replacement: true}\n"
         "policy: {name: ppar, alpha: 0.1, tokens_per_round: 1}\n"
         "privacy: {mechanism: hybrid, epsilon: 1, tokens_per_worker: 1, share_names: true}\n"
         f"limits: {{tokens: {ITEMS * ROWS}, idle: 60s}}\n", encoding="utf-8")

@@ -35,7 +35,8 @@ def test_a_row_that_is_drawn_again_and_again_is_charged_for_each_time(tmp_path):
     assert 1 < result["tokens"] / rows <= found["uses_mean"] < found["uses_most"]
     assert found["row_most_micro"] == found["uses_most"] * spent
     start, end = [line for line in done.stderr.split("\n") if "a row of films.csv" in line]
-    assert "may be used up to 60,000 times (replacement: true)" in start and "60,000 x 0.5 = 30000 for a row" in start
+    assert "may be used up to 60,000 times (replacement: true)" in start
+    assert "60,000 x 0.5 = 30000 for the score of a row" in start
     assert f"one of them {found['uses_most']} times: epsilon up to {found['uses_most']} x {spent / 1e6:g}" in end
 
 

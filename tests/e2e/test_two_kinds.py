@@ -52,7 +52,7 @@ def rows(folder, each):
     (folder / "rows.csv").write_text("item,score\n" + "\n".join(lines) + "\n")
 
 
-FILE = "source: csv, path: rows.csv, item: item, score: score"
+FILE = "source: csv, path: rows.csv, item: item, score: score, scale: [0, 1]"
 PAIRS = "rewards: pairs, list: [{name: a, mean: 0.1}, {name: b, mean: 0.8}, {name: c, mean: 0.3}]"
 RANKINGS = {
     **{f"mechanism {name}": ranking(privacy=f", mechanism: {name}") for name in (

@@ -15,13 +15,12 @@ static inline void fuzz_data(struct cv_items_csv ask, uint8_t choice) {
   (void)snprintf(ask.item_column, sizeof(ask.item_column), "item");
   (void)snprintf(ask.score_column, sizeof(ask.score_column), "score");
   (void)snprintf(ask.worker_column, sizeof(ask.worker_column), "%s", (choice & 4) != 0 ? "who" : "");
-  ask.has_scale = (choice & 2) != 0;
-  ask.scale_low = 0;
-  ask.scale_high = 5;
+  ask.scale = (choice & 2) != 0 ? (struct cv_scale){.low = 0, .high = 5} : (struct cv_scale){0};
+  ask.clamps = cv_scale_is_declared(&ask.scale) && (choice & 128) != 0;
   ask.skips_missing = (choice & 8) != 0;
   ask.top = (choice & 16) != 0 ? 2 : 0;
   ask.least_rows = (choice & 32) != 0 ? 2 : 0;
-  if (cv_data_read(&ask, &data, &why) != CV_OK) {
+  if (cv_data_read(&ask, (choice & 64) != 0, &data, &why) != CV_OK) {
     fuzz_line(why.text);
     return;
   }
@@ -33,6 +32,7 @@ static inline void fuzz_data(struct cv_items_csv ask, uint8_t choice) {
   for (uint64_t i = 0; i < data.rows.start[data.items]; i++) {
     CV_REQUIRE(data.rows.value[i] <= CV_GRID);
   }
+  CV_REQUIRE((choice & 64) == 0 || cv_scale_is_declared(&ask.scale));
   CV_REQUIRE(data.rows.arms == data.items && data.scale.low < data.scale.high);
   CV_REQUIRE((data.persons.persons > 0) == (ask.worker_column[0] != '\0'));
   for (uint64_t i = 0; data.persons.persons > 0 && i < data.persons.start[data.persons.persons]; i++) {

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,8 @@ static struct cv_spec sample(void) {
                          .worker = workers,
                          .budget_micro = 10000000,
                          .edges = 2,
-                         .edge = edges};
+                         .edge = edges,
+                         .scale = {.low = -0.5, .high = 5}};
   assert_int_equal(cv_params_set_number(&spec.policy.params, "alpha", 0.1), CV_OK);
   assert_int_equal(cv_params_set_text(&spec.policy.params, "radius", "sound"), CV_OK);
   assert_int_equal(cv_params_set_number(&spec.privatizer.params, "epsilon", 1.5), CV_OK);
@@ -80,6 +82,7 @@ static void every_field_is_stored(void **state) {
   assert_int_equal(back.budget_micro, 10000000);
   assert_int_equal(back.edges, 2);
   assert_memory_equal(back.edge, edges, sizeof(edges));
+  assert_true(back.scale.low == -0.5 && back.scale.high == 5);
   assert_same_bytes(&spec, &back);
   cv_spec_fini(&back);
   cv_buf_fini(&bytes);
@@ -247,6 +250,13 @@ static void a_spec_that_makes_no_sense_is_named(void **state) {
   spec.tokens_per_worker = 1;
   spec.tokens = 0;
   assert_bad(&spec, "the limit of tokens is 0; expected at least 1");
+  spec.tokens = 1;
+  spec.scale = (struct cv_scale){.low = 5, .high = 1};
+  assert_bad(&spec, "the scale is [5, 1]; expected two numbers, the lower one first");
+  spec.scale = (struct cv_scale){.low = 3, .high = 3};
+  assert_bad(&spec, "the scale is [3, 3]; expected two numbers, the lower one first");
+  spec.scale = (struct cv_scale){.low = 0, .high = INFINITY};
+  assert_bad(&spec, "the scale is [0, inf]; expected two numbers, the lower one first");
 }
 
 static void workers_without_costs_or_twice_are_named(void **state) {

@@ -38,7 +38,7 @@ static void a_csv_campaign(void **state) {
   assert_string_equal(file.items.csv.item_column, "item_id");
   assert_string_equal(file.items.csv.score_column, "propensity_score");
   assert_int_equal(file.items.csv.delimiter, ',');
-  assert_false(file.items.csv.has_scale);
+  assert_false(cv_scale_is_declared(&file.items.csv.scale));
   assert_false(file.items.csv.replacement);
   assert_int_equal(file.items.line, 2);
   assert_int_equal(file.items.csv.score_line, 2);
@@ -126,7 +126,7 @@ static void a_csv_campaign_in_full(void **state) {
       &file);
   assert_string_equal(file.items.csv.file, "/data/r.tsv");
   assert_int_equal(file.items.csv.delimiter, '\t');
-  assert_true(file.items.csv.has_scale && file.items.csv.scale_low == 1 && file.items.csv.scale_high == 5);
+  assert_true(file.items.csv.scale.low == 1 && file.items.csv.scale.high == 5 && !file.items.csv.clamps);
   assert_true(file.items.csv.replacement);
   assert_int_equal(file.spec.epsilon_micro, 1);
   assert_string_equal(file.spec.policy.name, "ppar");

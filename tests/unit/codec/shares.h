@@ -52,6 +52,7 @@ static inline void random_session(struct cv_rng *rng, struct cv_share_session *r
   random_name(rng, terms->requester, sizeof(terms->requester));
   random_choice(rng, &terms->privatizer);
   random_choice(rng, &terms->mechanism);
+  random_scale(rng, &terms->scale);
   terms->split.score_bits = cv_rng_below(rng, 2) == 0 ? CV_SPLIT_BIT : CV_SPLIT_SCORE;
   random_bytes(rng, terms->split.database, sizeof(terms->split.database));
   random_digest(rng, &terms->split.spec);
@@ -201,6 +202,7 @@ static inline void assert_terms_equal(const struct cv_terms *a, const struct cv_
   assert_string_equal(a->requester, b->requester);
   assert_choices_equal(&a->privatizer, &b->privatizer);
   assert_choices_equal(&a->mechanism, &b->mechanism);
+  assert_true(cv_scale_is_same(&a->scale, &b->scale));
   assert_int_equal(a->split.score_bits, b->split.score_bits);
   assert_memory_equal(a->split.database, b->split.database, CV_SPLIT_DATABASE_BYTES);
   assert_memory_equal(&a->split.spec, &b->split.spec, CV_DIGEST_BYTES);

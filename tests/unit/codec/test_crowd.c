@@ -71,6 +71,7 @@ static const struct cv_crowd_frame *sample(void) {
                                      .tokens_per_worker = 2,
                                      .arms = 20,
                                      .pairs = true,
+                                     .scale = {.low = -2.5, .high = 1e300},
                                      .lease_ms = 300000,
                                      .split = {.score_bits = 15, .database = {1}, .spec = {{2}}, .key = {{3}}}};
   static struct cv_assign assign[2] = {
@@ -182,6 +183,7 @@ static void every_field_arrives(void **state) {
   assert_int_equal(out.campaign[0].lease_ms, 300000);
   assert_int_equal(out.campaign[0].arms, 20);
   assert_true(out.campaign[0].pairs);
+  assert_true(cv_scale_is_same(&out.campaign[0].scale, &in->campaign[0].scale));
   assert_int_equal(out.campaign[0].split.score_bits, 15);
   assert_memory_equal(out.campaign[0].split.database, in->campaign[0].split.database, CV_SPLIT_DATABASE_BYTES);
   assert_memory_equal(&out.campaign[0].split.spec, &in->campaign[0].split.spec, CV_DIGEST_BYTES);
@@ -260,6 +262,7 @@ static void random_row(struct cv_rng *rng, struct cv_crowd_frame *frame, uint64_
                              .tokens_per_worker = random_u32(rng),
                              .arms = (uint32_t)cv_rng_below(rng, CV_ARMS_MAX + 1),
                              .lease_ms = random_u32(rng) | 1};
+  random_scale(rng, &terms->scale);
   random_name(rng, terms->name, sizeof(terms->name));
   random_name(rng, terms->requester, sizeof(terms->requester));
   random_choice(rng, &terms->privatizer);

@@ -272,7 +272,7 @@ static void write_data(const char *scores) {
 static void test_results_of_other_data_are_refused(void **state) {
   static const char of_data[] =
       "campaign: data\n"
-      "items: {source: csv, path: scores.csv, item: item, score: score, replacement: true}\n"
+      "items: {source: csv, path: scores.csv, item: item, score: score, scale: [0, 1], replacement: true}\n"
       "policy: {name: ppar, alpha: 0.1, tokens_per_round: 10}\n"
       "privacy: {mechanism: hybrid, epsilon: 1}\n"
       "limits: {tokens: 100}\n"

@@ -114,10 +114,12 @@ static void test_two_brokers_are_exported(void **state) {
   gather(&export);
   export.spec.brokers = 2;
   export.spec.score_bits = 15;
+  export.spec.scale = (struct cv_scale){.low = 0.5, .high = 5};
   char *text = as_json(&export);
   assert_int_equal(read_text(text, &again, &why), CV_OK);
   assert_int_equal(again.spec.brokers, 2);
   assert_int_equal(again.spec.score_bits, 15);
+  assert_true(cv_scale_is_same(&again.spec.scale, &export.spec.scale));
   cv_export_fini(&again);
   free(text);
   export.spec.score_bits = 7;

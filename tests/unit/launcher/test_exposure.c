@@ -86,7 +86,7 @@ static void test_a_row_that_is_drawn_again_and_again(void **state) {
   assert_int_equal(exposure.rows, 5 * 45 + 1 + 2 + 3 + 4 + 5); /* 50 = 5 x 9 + 5 */
   says(&exposure,
        "a row of films.csv may be used up to 100,000 times (replacement: true), 417 if items and rows come alike: "
-       "epsilon up to 100,000 x 0.5 = 50000 for a row; replacement: false uses each once at most");
+       "epsilon up to 100,000 x 0.5 = 50000 for the score of a row; replacement: false uses each once at most");
   for (uint32_t film = 0; film < FILMS; film++) {
     tokens[film] = film == 0 ? 3 : TOKENS; /* the only rating of film 0 three times, that of film 9 two hundred */
   }
@@ -101,7 +101,7 @@ static void test_a_row_that_is_drawn_again_and_again(void **state) {
   assert_in_range(exposure.most, TOKENS / 2, TOKENS - 1);
   (void)snprintf(expected, sizeof(expected),
                  "a row of films.csv was used 100 times on average, the most of an item, and one of them %u times: "
-                 "epsilon up to %u x 0.5 = %g for a row; replacement: false uses each once at most",
+                 "epsilon up to %u x 0.5 = %g for the score of a row; replacement: false uses each once at most",
                  (unsigned)exposure.most, (unsigned)exposure.most, (double)exposure.most / 2);
   says(&exposure, expected);
   /* Which rows were drawn is not known: the bound is the true statement. */
@@ -117,9 +117,9 @@ static void test_without_replacement_a_row_is_a_token(void **state) {
   prepare("", "{mechanism: hybrid, epsilon: 0.5, privatizer: {name: laplace, epsilon: 0.25}}", &prepared);
   struct cv_exposure exposure = find(&prepared, NULL, true);
   says(&exposure,
-       "a row of films.csv may be used once at most: epsilon 0.25 for a row; a person with many rows is charged for "
-       "each "
-       "(items.worker names the column of persons)");
+       "a row of films.csv may be used once at most: epsilon 0.25 for the score of a row (names of items, and how many "
+       "rows each has, are public); a person with many rows is charged for each (items.worker names the column of "
+       "persons)");
   cv_prepared_fini(&prepared);
   folder_remove(&folder);
 }

@@ -171,7 +171,7 @@ static void test_print(void **state) {
 static void test_the_unit_of_a_data_file(void **state) {
   struct cv_outcome outcome;
   struct cv_prepared file = {.file.items = {.source = CV_SOURCE_CSV, .csv = {.score_column = "stars"}},
-                             .source.scale = {.low = 1, .high = 5}};
+                             .file.spec.scale = {.low = 1, .high = 5}};
   make(&outcome, true);
   outcome.unit = cv_unit_of(&file);
   char *text = printed(&outcome);
@@ -182,27 +182,26 @@ static void test_the_unit_of_a_data_file(void **state) {
   free(text);
   json_t *unit = cv_unit_json(&outcome.unit, outcome.name, outcome.standing, outcome.arms);
   assert_string_equal(json_string_value(json_object_get(unit, "score")), "stars");
-  assert_true(json_is_false(json_object_get(unit, "named")));
   json_t *rye = json_object_get(json_object_get(unit, "items"), "rye");
   assert_near(json_real_value(json_object_get(rye, "mean")), 3.04, 1e-9);
   assert_near(json_real_value(json_object_get(rye, "radius")), 0.16, 1e-9);
   assert_true(json_is_null(json_object_get(json_object_get(unit, "items"), "oat")));
   json_decref(unit);
   /* as far apart as doubles can be: no infinity, and no comma after a number that nobody can read */
-  file.source.scale = (struct cv_data_scale){.low = -1e308, .high = 1e308};
+  file.file.spec.scale = (struct cv_scale){.low = -1e308, .high = 1e308};
   outcome.unit = cv_unit_of(&file);
   text = printed(&outcome);
   assert_non_null(strstr(text, "2e+306 ± 8e+306"));
   free(text);
   /* a scale from 0 to 1 is the campaign's own */
-  file.source.scale = (struct cv_data_scale){.low = 0, .high = 1};
+  file.file.spec.scale = (struct cv_scale){.low = 0, .high = 1};
   assert_null(cv_unit_of(&file).name);
   assert_null(cv_unit_of(NULL).name);
   /* a file of comparisons has no scale */
-  file.source.scale = (struct cv_data_scale){0};
+  file.file.spec.scale = (struct cv_scale){0};
   assert_null(cv_unit_of(&file).name);
   file.file.items.source = CV_SOURCE_GIVEN;
-  file.source.scale = (struct cv_data_scale){0};
+  file.file.spec.scale = (struct cv_scale){0};
   assert_null(cv_unit_of(&file).name);
   cv_outcome_fini(&outcome);
 }

@@ -160,7 +160,7 @@ static enum cv_err read_data(const struct input *input, union result *result, st
                : strstr(path, ".db") != NULL  ? CV_FORMAT_SQLITE
                                               : CV_FORMAT_CSV;
   ask.query = ask.format == CV_FORMAT_SQLITE ? query : NULL;
-  CV_TRY(cv_data_read(&ask, &result->data, why));
+  CV_TRY(cv_data_read(&ask, false, &result->data, why));
   cv_data_fini(&result->data);
   return CV_OK;
 }

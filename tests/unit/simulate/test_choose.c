@@ -73,11 +73,11 @@ static void the_choice_does_not_depend_on_scores(void **state) {
   assert_string_equal(one.text, two.text);
   folder_write(&folder, "few.csv", "i,s\na,0\na,0\nb,1\nc,1\n");
   folder_write(&folder, "many.csv", "i,s\na,1\nb,0\nb,1\nc,0\nc,1\n");
-  one = choose("items: {source: csv, path: few.csv, item: i, score: s, replacement: true}", policy, privacy, "ppar-kl",
-               NULL);
+  one = choose("items: {source: csv, path: few.csv, item: i, score: s, scale: [0, 1], replacement: true}", policy,
+               privacy, "ppar-kl", NULL);
   assert_string_equal(one.text, two.text);
-  one = choose("items: {source: csv, path: many.csv, item: i, score: s, replacement: true}", policy, privacy, "ppar-kl",
-               NULL);
+  one = choose("items: {source: csv, path: many.csv, item: i, score: s, scale: [0, 1], replacement: true}", policy,
+               privacy, "ppar-kl", NULL);
   assert_string_equal(one.text, two.text);
 }
 

@@ -6,6 +6,9 @@
 #include "common/base/grid.h"
 #include "worker/data.h"
 
+/* What follows a score outside the scale. */
+#define OR_CLAMPED "; expected a score inside, or items.outside: clamp to count it as the nearer end"
+
 /* The data as "name:value,value name:value", with values in thousandths. */
 static inline void show_data(const struct cv_data *data, char *to, size_t size) {
   size_t used = 0;
@@ -28,7 +31,7 @@ static inline void assert_data(const struct folder *folder, const struct cv_item
   struct cv_why why = {.text = ""};
   (void)snprintf(path, sizeof(path), "%s/%s", folder->path, name);
   ask.file = path;
-  enum cv_err err = cv_data_read(&ask, &data, &why);
+  enum cv_err err = cv_data_read(&ask, false, &data, &why);
   assert_string_equal(why.text, "");
   assert_int_equal(err, CV_OK);
   show_data(&data, shown, sizeof(shown));
@@ -52,7 +55,7 @@ static inline void assert_bad_data(const struct folder *folder, const struct cv_
   struct cv_why why = {.text = ""};
   (void)snprintf(path, sizeof(path), "%s/%s", folder->path, name);
   ask.file = path;
-  enum cv_err err = cv_data_read(&ask, &data, &why);
+  enum cv_err err = cv_data_read(&ask, false, &data, &why);
   assert_says(&why, folder, name, line);
   assert_int_equal(err, expected);
   assert_int_equal(data.items, 77);

@@ -17,12 +17,8 @@
 #include "worker/data.h"
 #include "worker/records.h"
 
-static const struct cv_items_csv plain = {.item_column = "item",
-                                          .score_column = "score",
-                                          .delimiter = ',',
-                                          .has_scale = true,
-                                          .scale_low = 0,
-                                          .scale_high = 1};
+static const struct cv_items_csv plain = {
+    .item_column = "item", .score_column = "score", .delimiter = ',', .scale = {.low = 0, .high = 1}};
 
 static enum cv_err read_as(const struct folder *folder, const struct cv_items_csv *how, const char *text, size_t n,
                            struct cv_data *data, struct cv_why *why) {
@@ -30,7 +26,7 @@ static enum cv_err read_as(const struct folder *folder, const struct cv_items_cs
   char path[320];
   (void)snprintf(path, sizeof(path), "%s", write_bytes(folder, "data.csv", text, n));
   ask.file = path;
-  return cv_data_read(&ask, data, why);
+  return cv_data_read(&ask, false, data, why);
 }
 
 static void good_as(const struct cv_items_csv *how, const char *text, size_t n, const char *expected) {
@@ -67,9 +63,7 @@ static const struct cv_items_csv persons = {.item_column = "item",
                                             .score_column = "score",
                                             .worker_column = "who",
                                             .delimiter = ',',
-                                            .has_scale = true,
-                                            .scale_low = 0,
-                                            .scale_high = 1};
+                                            .scale = {.low = 0, .high = 1}};
 
 /* Persons in the order of their first rows, each person's rows in the file's order; names are compared byte by byte. */
 static void test_rows_of_persons(void **state) {
@@ -132,17 +126,17 @@ static void test_order_of_items(void **state) {
 
 static void test_scale(void **state) {
   struct cv_items_csv ask = plain;
-  ask.scale_low = 1;
-  ask.scale_high = 5;
+  ask.scale = (struct cv_scale){.low = 1, .high = 5};
   good_as(&ask, "item,score\na,1\na,3\na,5\n", strlen("item,score\na,1\na,3\na,5\n"), "a:0,500,1000");
   const char *outside = "item,score\na,5\na,7\n";
-  bad_as(&ask, outside, strlen(outside), CV_ERR_INVALID, ":3: score 7 is outside 1..5, the campaign's scale");
-  ask.has_scale = false;
+  bad_as(&ask, outside, strlen(outside), CV_ERR_INVALID,
+         ":3: score 7 is outside 1..5, the campaign's scale" OR_CLAMPED);
+  ask.scale = (struct cv_scale){0};
   const char *spread = "item,score\na,-10\nb,10\na,0\n";
   good_as(&ask, spread, strlen(spread), "a:0,500 b:1000");
   const char *same = "item,score\na,4\nb,4\n";
   bad_as(&ask, same, strlen(same), CV_ERR_INVALID,
-         ": every score is 4; expected different scores, or items.scale in the campaign file");
+         ": items.scale is missing, and every score is 4; expected the range of the question, such as scale: [1, 5]");
   const char *far = "item,score\na,-1e308\nb,1e308\na,5e307\n";
   good_as(&ask, far, strlen(far), "a:0,750 b:1000");
 }
@@ -175,7 +169,7 @@ static void test_bad_rows(void **state) {
   bad("item,score\na,0x1\n", ":2: score \"0x1\" is not a number");
   bad("item,score\na,1 2\n", ":2: score \"1 2\" is not a number");
   bad("item,score\na,1-1\n", ":2: score \"1-1\" is not a number");
-  bad("item,score\na,1.5\n", ":2: score 1.5 is outside 0..1, the campaign's scale");
+  bad("item,score\na,1.5\n", ":2: score 1.5 is outside 0..1, the campaign's scale" OR_CLAMPED);
   bad("item,score\n,1\n", ":2: item \"\" is not a valid name; expected 1 to 255 bytes of printable UTF-8");
   bad("item,score\n\"a\nb\",1\n", ":2: item \"a?b\" is not a valid name; expected 1 to 255 bytes of printable UTF-8");
   bad("item,score\n\xff,1\n", ":2: item \"?\" is not a valid name; expected 1 to 255 bytes of printable UTF-8");
@@ -222,10 +216,10 @@ static void test_what_is_not_a_file(void **state) {
   char path[320];
   (void)snprintf(path, sizeof(path), "%s/none.csv", folder.path);
   ask.file = path;
-  assert_int_equal(cv_data_read(&ask, &data, &why), CV_ERR_IO);
+  assert_int_equal(cv_data_read(&ask, false, &data, &why), CV_ERR_IO);
   assert_says(&why, &folder, "none.csv", ": cannot be opened: No such file or directory");
   ask.file = folder.path;
-  assert_int_equal(cv_data_read(&ask, &data, &why), CV_ERR_IO);
+  assert_int_equal(cv_data_read(&ask, false, &data, &why), CV_ERR_IO);
   char line[200];
   (void)snprintf(line, sizeof(line), "%s: not a regular file; expected a file with rows", folder.path);
   assert_string_equal(why.text, line);

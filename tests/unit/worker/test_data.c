@@ -15,12 +15,8 @@
 #include "tests/unit/worker/data.h"
 #include "tests/unit/worker/table.h"
 
-static const struct cv_items_csv stars = {.item_column = "film",
-                                          .score_column = "stars",
-                                          .delimiter = ',',
-                                          .has_scale = true,
-                                          .scale_low = 1,
-                                          .scale_high = 5};
+static const struct cv_items_csv stars = {
+    .item_column = "film", .score_column = "stars", .delimiter = ',', .scale = {.low = 1, .high = 5}};
 
 static void good(const struct cv_items_csv *how, const char *text, const char *expected, const char *notes) {
   struct folder folder;
@@ -112,7 +108,7 @@ static void test_persons_without_a_row_that_counts_are_no_workers(void **state) 
   (void)snprintf(ask.worker_column, sizeof(ask.worker_column), "who");
   ask.file = path;
   ask.top = 1;
-  assert_int_equal(cv_data_read(&ask, &data, &why), CV_OK);
+  assert_int_equal(cv_data_read(&ask, false, &data, &why), CV_OK);
   assert_int_equal(data.persons.persons, 2);
   assert_memory_equal(data.persons.start, ((uint64_t[]){0, 1, 2}), 3 * sizeof(uint64_t));
   assert_memory_equal(data.persons.value, ((uint32_t[]){0, CV_GRID}), 2 * sizeof(uint32_t));
@@ -124,7 +120,7 @@ static void test_persons_without_a_row_that_counts_are_no_workers(void **state) 
 
 static void test_a_scale_that_is_not_named_is_said(void **state) {
   struct cv_items_csv free_scale = stars;
-  free_scale.has_scale = false;
+  free_scale.scale = (struct cv_scale){0};
   good(&free_scale, "film,stars\na,0.5\nb,5\n", "a:0 b:1000",
        "r.csv: the scale of stars is the min-max of the file, 0.5 to 5; name it with scale: [0.5, 5]\n");
   good(&free_scale, "film,stars\na,0.30000000000000004\nb,0.1\n", "a:1000 b:0",
@@ -133,11 +129,52 @@ static void test_a_scale_that_is_not_named_is_said(void **state) {
   good(&stars, "film,stars\na,1\nb,5\n", "a:0 b:1000", "");
 }
 
+/* The file's own range is offered to its owner, and never taken: one row would move every token. */
+static void test_what_has_to_stay_private_needs_a_scale(void **state) {
+  static const struct {
+    const char *rows, *why;
+  } seen[] = {
+      {"a,2\nb,4.5\n",
+       "items.scale is missing: the scores go from 2 to 4.5; write scale: [2, 4.5] if that is the range "
+       "of the question, whatever was answered"},
+      {"a,2\nb,2\n",
+       "items.scale is missing, and every stars is 2; expected the range of the question, such as scale: "
+       "[1, 5]"},
+      {"a,1\na,2\na,3\na,4\na,5\na,1\na,2\na,3\na,4\na,5\na,1\na,2\na,3\na,4\na,5\na,1\na,2\na,3\na,5\na,700\n",
+       "items.scale is missing: 90 % of the scores go from 1 to 5, but that of line 21 is 700; write scale: [1, 5] if "
+       "that is the range of the question, and outside: clamp unless you correct such rows"},
+  };
+  struct cv_items_csv free_scale = stars;
+  struct folder folder;
+  folder_make(&folder);
+  free_scale.scale = (struct cv_scale){0};
+  for (size_t i = 0; i < CV_COUNT(seen); i++) {
+    char text[400], path[320], expected[400];
+    struct cv_data data;
+    struct cv_why why;
+    (void)snprintf(text, sizeof(text), "film,stars\n%s", seen[i].rows);
+    (void)snprintf(path, sizeof(path), "%s", write_text(&folder, "r.csv", text));
+    (void)snprintf(expected, sizeof(expected), "%s: %s", path, seen[i].why);
+    free_scale.file = path;
+    assert_int_equal(cv_data_read(&free_scale, true, &data, &why), CV_ERR_INVALID);
+    assert_string_equal(why.text, expected);
+  }
+  folder_remove(&folder);
+}
+
+static void test_scores_outside_are_clamped_if_asked(void **state) {
+  struct cv_items_csv clamping = stars;
+  clamping.clamps = true;
+  good(&clamping, "film,stars\na,2\nb,-7\na,1e308\nb,5\n", "a:250,1000 b:0,1000",
+       "r.csv: 2 of 4 scores are outside the scale and count as its nearer end, the first at line 3\n");
+  good(&clamping, "film,stars\na,2\nb,5\n", "a:250 b:1000", "");
+}
+
 /* One wrong row would put all films into one class. */
 static void test_a_row_that_stretches_the_scale_is_named(void **state) {
   struct cv_items_csv free_scale = stars;
   char text[1000] = "film,stars\na,5\na,1e308\n", plain[1000] = "film,stars\n";
-  free_scale.has_scale = false;
+  free_scale.scale = (struct cv_scale){0};
   for (int i = 0; i < 40; i++) {
     (void)snprintf(text + strlen(text), sizeof(text) - strlen(text), "a,%d\n", i % 5 + 1);
     (void)snprintf(plain + strlen(plain), sizeof(plain) - strlen(plain), "a,%d\n", i % 5 + 1);
@@ -149,14 +186,14 @@ static void test_a_row_that_stretches_the_scale_is_named(void **state) {
   folder_make(&folder);
   (void)snprintf(path, sizeof(path), "%s", write_text(&folder, "r.csv", text));
   free_scale.file = path;
-  assert_int_equal(cv_data_read(&free_scale, &data, &why), CV_OK);
+  assert_int_equal(cv_data_read(&free_scale, false, &data, &why), CV_OK);
   assert_int_equal(data.notes.count, 2);
   assert_string_equal(data.notes.note[1].text,
                       "r.csv: line 3 stretches the scale: its stars is 1e+308, but 95.24 % of the rows lie in 1 to 5, "
                       "4e-306 % of the scale; expected that row corrected or left out");
   cv_data_fini(&data);
   (void)write_text(&folder, "r.csv", plain);
-  assert_int_equal(cv_data_read(&free_scale, &data, &why), CV_OK);
+  assert_int_equal(cv_data_read(&free_scale, false, &data, &why), CV_OK);
   assert_int_equal(data.notes.count, 1);
   cv_data_fini(&data);
   folder_remove(&folder);
@@ -187,6 +224,8 @@ int main(void) {
       cmocka_unit_test(test_many_items_of_which_few_stay),
       cmocka_unit_test(test_persons_without_a_row_that_counts_are_no_workers),
       cmocka_unit_test(test_a_scale_that_is_not_named_is_said),
+      cmocka_unit_test(test_what_has_to_stay_private_needs_a_scale),
+      cmocka_unit_test(test_scores_outside_are_clamped_if_asked),
       cmocka_unit_test(test_a_row_that_stretches_the_scale_is_named),
       cmocka_unit_test(test_columns_that_are_not_used_are_named),
   };

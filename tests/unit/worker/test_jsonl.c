@@ -15,12 +15,8 @@
 #include "tests/unit/worker/table.h"
 #include "worker/feed.h"
 
-static const struct cv_items_csv plain = {.format = CV_FORMAT_JSONL,
-                                          .item_column = "item",
-                                          .score_column = "score",
-                                          .has_scale = true,
-                                          .scale_low = 0,
-                                          .scale_high = 1};
+static const struct cv_items_csv plain = {
+    .format = CV_FORMAT_JSONL, .item_column = "item", .score_column = "score", .scale = {.low = 0, .high = 1}};
 
 static void good_as(const struct cv_items_csv *how, const char *text, const char *expected, const char *notes) {
   struct folder folder;
@@ -84,7 +80,7 @@ static void test_persons(void **state) {
                             "{\"item\":\"b\",\"score\":1,\"who\":7}\n"));
   (void)snprintf(ask.worker_column, sizeof(ask.worker_column), "who");
   ask.file = path;
-  assert_int_equal(cv_data_read(&ask, &data, NULL), CV_OK);
+  assert_int_equal(cv_data_read(&ask, false, &data, NULL), CV_OK);
   assert_int_equal(data.persons.persons, 2);
   assert_memory_equal(data.persons.start, ((uint64_t[]){0, 2, 3}), 3 * sizeof(uint64_t));
   assert_memory_equal(data.persons.arm, ((uint32_t[]){0, 1, 1}), 3 * sizeof(uint32_t));
@@ -108,7 +104,7 @@ static void test_bad_lines(void **state) {
   bad("{\"item\":\"\",\"score\":1}\n", ":1: item \"\" is not a valid name; expected 1 to 255 bytes of printable UTF-8");
   bad("{\"item\":\"a\",\"score\":true}\n", ":1: another kind of value for \"score\"; expected a number");
   bad("{\"item\":\"a\",\"score\":\"high\"}\n", ":1: score \"high\" is not a number");
-  bad("{\"item\":\"a\",\"score\":7}\n", ":1: score 7 is outside 0..1, the campaign's scale");
+  bad("{\"item\":\"a\",\"score\":7}\n", ":1: score 7 is outside 0..1, the campaign's scale" OR_CLAMPED);
   bad("{\"item\":\"a\",\"score\":1e400}\n",
       ":1: not JSON, real number overflow near '1e400'; expected one object a line");
   bad("", ": no rows in the file; expected at least one");

@@ -18,12 +18,8 @@
 #include "tests/unit/worker/table.h"
 #include "worker/bytes.h"
 
-static const struct cv_items_csv plain = {.item_column = "item",
-                                          .score_column = "score",
-                                          .delimiter = ',',
-                                          .has_scale = true,
-                                          .scale_low = 0,
-                                          .scale_high = 1};
+static const struct cv_items_csv plain = {
+    .item_column = "item", .score_column = "score", .delimiter = ',', .scale = {.low = 0, .high = 1}};
 
 static const char *const names[] = {[CV_PACKING_GZIP] = "r.csv.gz", [CV_PACKING_ZSTD] = "r.csv.zst"};
 
@@ -87,9 +83,9 @@ static void test_the_rows_are_those_of_the_file_as_it_was(void **state) {
     write_packed(&folder, packing, text);
     (void)snprintf(path, sizeof(path), "%s", write_text(&folder, "r.csv", text));
     ask.file = path;
-    assert_int_equal(cv_data_read(&ask, &flat, NULL), CV_OK);
+    assert_int_equal(cv_data_read(&ask, false, &flat, NULL), CV_OK);
     (void)snprintf(path, sizeof(path), "%s", folder_file(&folder, names[packing]));
-    assert_int_equal(cv_data_read(&ask, &packed, NULL), CV_OK);
+    assert_int_equal(cv_data_read(&ask, false, &packed, NULL), CV_OK);
     assert_int_equal(packed.items, 3);
     assert_memory_equal(packed.rows.start, flat.rows.start, 4 * sizeof(*flat.rows.start));
     assert_memory_equal(packed.rows.value, flat.rows.value, 40000 * sizeof(*flat.rows.value));
@@ -163,7 +159,7 @@ static void test_a_file_that_was_cut(void **state) {
       folder_make(&folder);
       (void)snprintf(path, sizeof(path), "%s", write_bytes(&folder, names[packing], (const char *)bytes, cut));
       ask.file = path;
-      assert_int_equal(cv_data_read(&ask, &data, &why), CV_ERR_DAMAGED);
+      assert_int_equal(cv_data_read(&ask, false, &data, &why), CV_ERR_DAMAGED);
       assert_non_null(strstr(why.text, ": the file ends in the middle, after "));
       assert_non_null(strstr(why.text, " unpacked bytes; expected the whole file"));
       folder_remove(&folder);
@@ -188,7 +184,7 @@ static void test_a_damaged_file(void **state) {
       bytes[at] ^= 0x10;
       (void)snprintf(path, sizeof(path), "%s", write_bytes(&folder, names[packing], (const char *)bytes, n));
       ask.file = path;
-      if (cv_data_read(&ask, &data, &why) == CV_OK) {
+      if (cv_data_read(&ask, false, &data, &why) == CV_OK) {
         cv_data_fini(&data);
       } else {
         found++;

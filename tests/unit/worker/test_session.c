@@ -123,6 +123,9 @@ static void change_arms(struct cv_terms *at) {
 static void change_pairs(struct cv_terms *at) {
   at->pairs = true;
 }
+static void change_scale(struct cv_terms *at) {
+  at->scale = (struct cv_scale){.low = 1, .high = 5};
+}
 static void change_bits(struct cv_terms *at) {
   at->split.score_bits = CV_SPLIT_BIT;
 }
@@ -155,6 +158,7 @@ static const struct {
                {change_tokens, "number of tokens per worker"},
                {change_arms, "number of arms"},
                {change_pairs, "kind of score"},
+               {change_scale, "scale"},
                {change_bits, "kind of score"},
                {change_database, "database of the broker"},
                {change_spec, "spec"},
