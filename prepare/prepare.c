@@ -32,9 +32,9 @@ static enum cv_err say_drawn_once(struct cv_campaign_file *file, struct cv_why *
   }
   if (given->is_text && strcmp(given->text, class->once_word) != 0) {
     return cv_fail(why, CV_ERR_INVALID,
-                   "%s:%u:%u: policy.%s is %s, but each row of the data file is used once; expected %s, or "
-                   "items.replacement: true",
-                   file->path, given->line, given->column, class->once_key, given->text, class->once_word);
+                   "%s:%u:%u: policy.%s is %s, but each row of the data file is used once; expected %s%s", file->path,
+                   given->line, given->column, class->once_key, given->text, class->once_word,
+                   cv_spec_is_local(&file->spec) ? "" : ", or items.replacement: true");
   }
   return CV_OK;
 }
@@ -139,9 +139,10 @@ static enum cv_err check_first_plan(const struct cv_prepared *prepared, struct c
     uint64_t rows = cv_quality_rows(prepared->source.quality, want->arm);
     err = cv_fail(why, CV_ERR_INVALID,
                   "%s:%u: item \"%s\" has %llu rows in %s, but the first plan needs %u of them; expected a larger "
-                  "epsilon, fewer items or replacement: true",
+                  "epsilon%s",
                   prepared->file.path, items->line, prepared->name[want->arm], (unsigned long long)rows,
-                  items->csv.file, want->tokens);
+                  items->csv.file, want->tokens,
+                  cv_spec_is_local(&prepared->file.spec) ? " or fewer items" : ", fewer items or replacement: true");
   }
   cv_policy_step_fini(&step);
   cv_policy_free(policy);

@@ -115,15 +115,15 @@ bool cv_worker_hold(struct cv_worker *pool, const struct cv_worker_campaign *cam
   return true;
 }
 
-/* The coin that rounds a token. */
+/* A token of a place is rounded alike each time. */
 static bool measure(const struct cv_worker *pool, uint32_t score_bits, const struct cv_assign *assign, int64_t value,
                     uint64_t *ret) {
-  if (!pool->config.privatizer_seeded) {
-    return cv_worker_measure(score_bits, value, pool->config.rng, ret);
-  }
-  struct cv_rng_seeded seeded;
-  cv_rng_seeded_init(&seeded, pool->config.privatizer_seed, CV_RNG_ROUNDING, assign->arm.one, assign->place);
-  return cv_worker_measure(score_bits, value, &seeded.rng, ret);
+  const struct cv_opinion opinion = {.arm = assign->arm.one, .number = assign->place};
+  struct cv_coin coin;
+  cv_coin_init(&coin, pool->coin_key, NULL, &opinion);
+  bool can = cv_worker_measure(score_bits, value, &coin.rng, ret);
+  cv_coin_wipe(&coin);
+  return can;
 }
 
 static enum cv_err drop(struct cv_worker *pool, struct cv_pending *pending, enum cv_verdict verdict) {

@@ -8,6 +8,7 @@ static void campaign_fini(struct cv_worker_campaign *campaign) {
   cv_privatizer_free(campaign->privatizer);
   cv_session_free(campaign->session);
   free(campaign->given);
+  free(campaign->taken);
   free(campaign->spent);
 }
 
@@ -48,6 +49,7 @@ struct cv_worker_campaign *cv_worker_campaigns_tell(struct cv_worker_campaigns *
   struct cv_worker_campaign *campaign = known != NULL ? known : free_place(campaigns);
   struct cv_session *session = NULL;
   uint32_t *given = NULL;
+  uint64_t *taken = NULL;
   if (campaign == NULL) {
     return NULL;
   }
@@ -58,12 +60,18 @@ struct cv_worker_campaign *cv_worker_campaigns_tell(struct cv_worker_campaigns *
     known->given = NULL;
     known->session = NULL;
   }
+  /* Terms of another name have other scores, perhaps of other arms; what has left of these, the record knows. */
+  if (known != NULL && known->work == work) {
+    taken = known->taken;
+    known->taken = NULL;
+  }
   campaign_fini(campaign);
   campaign->terms = *terms;
   campaign->work = work;
   campaign->privatizer = NULL;
   campaign->session = session;
   campaign->given = given;
+  campaign->taken = taken;
   campaign->spent = NULL;
   campaign->done = false;
   campaign->told = true; /* `declined` is not cleared: an unsent Decline may still point to it */

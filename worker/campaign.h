@@ -20,6 +20,7 @@ struct cv_worker_campaign {
   struct cv_privatizer *privatizer; /* owned; NULL: declined */
   struct cv_session *session;       /* with two brokers; owned; NULL: one broker, or declined from the start */
   uint32_t *given;                  /* per worker: tokens, or CV_GIVEN_NEVER; owned; NULL: declined from the start */
+  uint64_t *taken;                  /* per arm: rows of a part that have left; owned; NULL: no part */
   bool *spent;                      /* per arm: this connection has no more scores of it; owned; NULL: of none */
   bool done;                        /* the broker sent Done: it takes no more tokens */
   bool told;                        /* the broker sent its terms on this connection */
@@ -39,7 +40,7 @@ void cv_worker_campaigns_fini(struct cv_worker_campaigns *campaigns);
 struct cv_worker_campaign *cv_worker_campaigns_find(struct cv_worker_campaigns *campaigns, uint64_t id);
 /*
  * Adds a campaign, or replaces its terms. `work` is the source of its scores, NULL if there is none. The entry has no
- * privatizer yet. The counts of given tokens and the session survive new terms. Returns NULL if
+ * privatizer yet. The counts of given tokens and of rows, and the session, survive new terms. Returns NULL if
  * CV_WORKER_CAMPAIGNS_MAX campaigns are live.
  */
 struct cv_worker_campaign *cv_worker_campaigns_tell(struct cv_worker_campaigns *campaigns, const struct cv_terms *terms,

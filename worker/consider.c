@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/base/local.h"
 #include "worker/campaign.h"
 
 const struct cv_work *cv_works_find(const struct cv_worker_config *config, const char *name) {
@@ -17,7 +18,7 @@ const struct cv_work *cv_works_find(const struct cv_worker_config *config, const
 /* A score must mean the same at every gateway, and a range that follows from the rows would tell of single ones. */
 static enum cv_err check_scale(const struct cv_work *work, const struct cv_terms *terms, struct cv_why *why) {
   bool is_declared = cv_scale_is_declared(&work->scale), is_asked = cv_scale_is_declared(&terms->scale);
-  if (!work->is_file || terms->pairs) {
+  if (work->print == 0) {
     return CV_OK;
   }
   if (!is_declared && (is_asked || !cv_choices_are_exact(&terms->mechanism, &terms->privatizer))) {
@@ -49,6 +50,13 @@ enum cv_err cv_work_consider(const struct cv_worker_config *config, const struct
                    terms->pairs ? "comparisons of pairs" : "scores", work->pairs ? "comparisons of pairs" : "scores");
   }
   CV_TRY(check_scale(work, terms, why));
+  if (work->is_drawn && cv_local_find(terms->privatizer.name) != CV_LOCAL_NONE) {
+    return cv_fail(
+        why, CV_ERR_DENIED,
+        "the campaign has privatizer %s, and the worker draws rows with replacement; expected none, since each "
+        "use of a row would randomize it anew",
+        terms->privatizer.name);
+  }
   if (terms->tokens_per_worker == 0 || terms->tokens_per_worker == CV_GIVEN_NEVER) {
     return cv_fail(why, CV_ERR_DENIED, "%u tokens per worker; expected 1 to %u", terms->tokens_per_worker,
                    CV_GIVEN_NEVER - 1);

@@ -56,6 +56,13 @@ enum cv_err cv_worker_new(const struct cv_worker_config *config, struct cv_worke
     cv_worker_free(pool);
     return cv_fail(why, CV_ERR_NOMEM, "out of memory");
   }
+  if (config->coin_key != NULL) {
+    memcpy(pool->coin_key, config->coin_key, sizeof(pool->coin_key));
+  } else {
+    for (size_t i = 0; i < sizeof(pool->coin_key); i++) {
+      pool->coin_key[i] = (uint8_t)cv_rng_u64(config->rng);
+    }
+  }
   if (config->given != NULL) {
     memcpy(pool->given, config->given, (config->last - config->first + 1) * sizeof(*pool->given));
   }
@@ -156,6 +163,24 @@ static enum cv_err decline_over_limit(struct cv_worker *pool, const struct cv_as
                                "the assignment asks for more scores than the worker's own limit leaves");
 }
 
+/* Whether the rows of a data file are still to be had for the campaign. */
+static enum cv_err serve_rows(struct cv_worker *pool, struct cv_worker_campaign *campaign, struct cv_why *why) {
+  const struct cv_worker_record *record = pool->config.record;
+  const struct cv_work *work = campaign->work;
+  if (work->print == 0 || record == NULL) {
+    return CV_OK;
+  }
+  bool is_new = work->is_part && campaign->taken == NULL;
+  if (is_new) {
+    campaign->taken = calloc(work->arms, sizeof(*campaign->taken));
+    if (campaign->taken == NULL) {
+      return CV_ERR_NOMEM;
+    }
+  }
+  return record->serve(record->data, work, &campaign->terms, cv_coin_law(&campaign->privatizer->law),
+                       is_new ? campaign->taken : NULL, why);
+}
+
 static enum cv_err on_terms(struct cv_worker *pool, const struct cv_terms *terms, struct cv_why *why) {
   bool is_known = cv_worker_campaigns_find(&pool->campaigns, terms->id) != NULL;
   struct cv_worker_campaign *campaign =
@@ -167,6 +192,7 @@ static enum cv_err on_terms(struct cv_worker *pool, const struct cv_terms *terms
   /* Considered each time that the broker sends terms: accepted once, a campaign could otherwise weaken them later. */
   enum cv_err err = cv_work_consider(&pool->config, campaign->work, terms, pool->met, &campaign->privatizer, &reason);
   err = err == CV_OK ? cv_worker_meet_brokers(pool, campaign, &reason) : err;
+  err = err == CV_OK ? serve_rows(pool, campaign, &reason) : err;
   if (err != CV_OK) {
     return err == CV_ERR_NOMEM ? err : cv_worker_decline(pool, campaign, reason.text);
   }
@@ -291,14 +317,14 @@ static uint64_t place_of(const struct cv_assign *assign, uint32_t i) {
   return i == 0 ? assign->place : assign->place + (((uint64_t)assign->arm.many[0] + 1) << PLACE_BITS);
 }
 
-static int64_t privatize(const struct cv_worker *pool, const struct cv_privatizer *privatizer, uint32_t arm,
-                         uint64_t place, int64_t score) {
-  if (!pool->config.privatizer_seeded) {
-    return cv_privatizer_apply(privatizer, arm, score, pool->config.rng);
-  }
-  struct cv_rng_seeded seeded;
-  cv_rng_seeded_init(&seeded, pool->config.privatizer_seed, CV_RNG_PRIVATIZER, arm, place);
-  return cv_privatizer_apply(privatizer, arm, score, &seeded.rng);
+static int64_t privatize(const struct cv_worker *pool, const struct cv_worker_campaign *campaign,
+                         const struct cv_opinion *opinion, int64_t score) {
+  const struct cv_privatizer *privatizer = campaign->privatizer;
+  struct cv_coin coin;
+  cv_coin_init(&coin, pool->coin_key, &privatizer->law, opinion);
+  int64_t value = cv_privatizer_apply(privatizer, opinion->arm, score, &coin.rng);
+  cv_coin_wipe(&coin);
+  return value;
 }
 
 /* With a stock, the worker may lack a row for the assigned arm, if that is not the arm it arrived for. */
@@ -307,12 +333,26 @@ static bool has_score(const struct cv_worker *pool, const struct cv_assign *assi
          (assign->arms == 1 && cv_stock_has(pool->config.stock, assign->worker, assign->arm.one));
 }
 
+/* Takes the score, and says which opinion it is. */
 static enum cv_err score_of(struct cv_worker *pool, const struct cv_worker_campaign *campaign, uint64_t worker,
-                            uint32_t arm, const struct cv_moment *at, int64_t *ret_score) {
-  if (pool->config.stock == NULL) {
-    return campaign->work->score(campaign->work->data, arm, at, ret_score);
+                            uint32_t arm, const struct cv_moment *at, int64_t *ret_score, struct cv_opinion *ret) {
+  const struct cv_work *work = campaign->work;
+  struct cv_moment moment = *at;
+  *ret = (struct cv_opinion){.source = work->print, .arm = arm, .number = at->place};
+  if (pool->config.stock != NULL) {
+    return cv_stock_take(pool->config.stock, worker, arm, &ret->number, ret_score) ? CV_OK : CV_ERR_LIMIT;
   }
-  return cv_stock_take(pool->config.stock, worker, arm, ret_score) ? CV_OK : CV_ERR_LIMIT;
+  if (campaign->taken != NULL) {
+    moment.place = campaign->taken[arm];
+  }
+  CV_TRY(work->score(work->data, arm, &moment, ret_score));
+  if (work->row != NULL) {
+    ret->number = work->row(work->data, arm, moment.place);
+  }
+  if (campaign->taken != NULL) {
+    pool->config.record->take(pool->config.record->data, work, &campaign->terms, arm, ++campaign->taken[arm]);
+  }
+  return CV_OK;
 }
 
 enum cv_err cv_worker_give(struct cv_worker *pool, struct cv_worker_campaign *campaign, struct cv_pending *pending) {
@@ -341,18 +381,17 @@ enum cv_err cv_worker_score(struct cv_worker *pool, struct cv_worker_campaign *c
       .place = assign->place, .round = assign->round, .switched = assign->switched, .opponent = assign->opponent};
   for (uint32_t i = 0; i < assign->arms; i++) {
     uint32_t arm = assign->arms == 1 ? assign->arm.one : assign->arm.many[i];
+    struct cv_opinion opinion;
     int64_t score;
     at.place = place_of(assign, i);
-    if (score_of(pool, campaign, assign->worker, arm, &at, &score) != CV_OK) {
+    if (score_of(pool, campaign, assign->worker, arm, &at, &score, &opinion) != CV_OK) {
       cv_pendings_remove(&pool->pendings, pending);
       CV_TRY(cv_worker_spent_note(pool, campaign, arm));
       CV_TRY(cv_worker_decline_one(pool, assign->ticket, CV_SPENT_WHY));
       pool->outbox.decline[pool->outbox.declines - 1].used_up = true;
       return cv_worker_move_on(pool, assign->worker);
     }
-    /* Drawn once and kept: a broker that closes the connection before its Ack gets this value again, not another
-     * sample. */
-    pending->value[i] = privatize(pool, campaign->privatizer, arm, at.place, score);
+    pending->value[i] = privatize(pool, campaign, &opinion, score);
     if (pool->config.show != NULL) {
       pool->config.show(pool->config.note_data, assign->worker, arm, score, pending->value[i]);
     }
@@ -428,6 +467,13 @@ static void note_refusal(struct cv_worker *pool, const char *why) {
   }
 }
 
+/* Whether a token that has left counts against the worker's tokens even if it filled no slot: the worker is somebody,
+ * whose scores the broker must not learn. Else a broker that calls every token expired buys as many as it likes. */
+static bool is_disclosed(const struct cv_worker *pool, const struct cv_worker_campaign *campaign) {
+  bool is_local = campaign->privatizer != NULL && campaign->privatizer->law.epsilon_micro != CV_EPSILON_NONE;
+  return is_local && (pool->config.stock != NULL || pool->config.asker != NULL);
+}
+
 static enum cv_err on_ack(struct cv_worker *pool, const struct cv_crowd_ack *ack, struct cv_why *why) {
   struct cv_pending *pending = cv_pendings_find(&pool->pendings, ack->ticket);
   if (pending == NULL) {
@@ -450,9 +496,9 @@ static enum cv_err on_ack(struct cv_worker *pool, const struct cv_crowd_ack *ack
     case CV_VERDICT_DUPLICATE:
       pool->figures.duplicates++;
       break;
-    case CV_VERDICT_EXPIRED: /* the token filled no slot, so it does not count against tokens_per_worker */
+    case CV_VERDICT_EXPIRED: /* the token filled no slot */
       pool->figures.expired++;
-      if (given != NULL && *given != CV_GIVEN_NEVER) {
+      if (given != NULL && *given != CV_GIVEN_NEVER && !is_disclosed(pool, campaign)) {
         --*given;
       }
       break;

@@ -27,6 +27,7 @@
 
 #include "proto/codec/crowd.h"
 #include "worker/accept.h"
+#include "worker/coin.h"
 #include "worker/quality/moment.h"
 #include "worker/session.h"
 #include "worker/stock.h"
@@ -39,9 +40,15 @@ struct cv_work {
   uint32_t arms;           /* number of arms with scores */
   const char *const *name; /* of each arm; the core does not use them */
   bool pairs;              /* its scores are comparisons with an opponent */
-  bool is_file;            /* its scores are those of a data file ... */
-  struct cv_scale scale;   /* ... on this declared scale; none: on a range of its own */
+  uint64_t print;          /* its scores are those of a data file with this fingerprint; 0: they are not ... */
+  const char *file;        /* ... its path, which the core does not use */
+  struct cv_scale scale;   /* ... their declared scale; none: a range of their own */
+  bool is_drawn;           /* its scores are rows of a file that may be drawn again and again */
+  bool is_part;            /* ... a part of its rows, which leave in an order of their own, whatever the place is */
   bool hires; /* each arm is one worker, and only that worker may answer for it: keep all of them waiting */
+  /* Of a data file: the number of the row, among those of the arm, that has the score of this place. NULL: each place
+   * is an opinion of its own. */
+  uint64_t (*row)(void *data, uint32_t arm, uint64_t place);
   /* Sets the score of a token; CV_ERR_LIMIT if the data of the arm have no row for this place, nor for a later one: the
    * pool tells the broker. */
   enum cv_err (*score)(void *data, uint32_t arm, const struct cv_moment *at, int64_t *ret_score);
@@ -89,6 +96,22 @@ struct cv_asker {
   void *data;
 };
 
+/*
+ * The record of the rows of data files. The shell stores what it is told before the next frame leaves.
+ */
+struct cv_worker_record {
+  /*
+   * A campaign wants the rows of the work. CV_ERR_DENIED, with the reason to decline it, if each row has given as many
+   * tokens as its owner allows, to other campaigns or under another law (cv_coin_law()). Of a part, ret_taken[] are
+   * the rows of each arm that have left to this campaign before; else NULL.
+   */
+  enum cv_err (*serve)(void *data, const struct cv_work *work, const struct cv_terms *terms, uint64_t law,
+                       uint64_t *ret_taken, struct cv_why *why);
+  /* Of a part: so many rows of the arm have left to the campaign. */
+  void (*take)(void *data, const struct cv_work *work, const struct cv_terms *terms, uint32_t arm, uint64_t taken);
+  void *data;
+};
+
 struct cv_worker_config {
   uint64_t first, last; /* ids of the workers, both included */
   uint32_t concurrency; /* assignments held at once, 1 .. 8192 */
@@ -99,6 +122,7 @@ struct cv_worker_config {
   /* Set if each worker has rows of its own and answers only with them, else NULL. With a stock there is exactly one
    * work, and the core does not call its `score`. */
   struct cv_stock *stock;
+  const struct cv_worker_record *record; /* NULL: none is kept, and no work is a part. Borrowed */
   /* Set if scores come later, else NULL. The core then calls neither a work's `score` nor the stock. Borrowed. */
   const struct cv_asker *asker;
   /* Per worker from `first` on: scores given in earlier runs; NULL: none. */
@@ -107,12 +131,10 @@ struct cv_worker_config {
    * before it sends that frame. NULL: totals are not stored. */
   void (*give)(void *data, uint64_t worker, uint32_t scores);
   void *give_data;
-  struct cv_rng *rng;                   /* for the privatizer */
+  struct cv_rng *rng; /* for the privatizer, of answers that come later */
+  /* The key of the coins of scores that do not change, CV_COIN_KEY_BYTES; NULL: a random one, for this pool's life. */
+  const uint8_t *coin_key;
   const struct cv_session_ops *session; /* NULL: accept.pairs is empty. Borrowed */
-  /* Unsafe, for tests: a token's value, and how it is rounded for two brokers, is a function of (privatizer_seed, arm,
-   * place) instead. How it is split never is. */
-  bool privatizer_seeded;
-  uint64_t privatizer_seed;
   /* Unsafe, for teaching: is told each score and the token that is made of it, in grid units. NULL, else. */
   void (*show)(void *data, uint64_t worker, uint32_t arm, int64_t score, int64_t value);
   /* The same, with two brokers: the two shares of that token, as they leave. NULL, else. */

@@ -6,6 +6,7 @@
 
 #include "common/base/grid.h"
 #include "common/base/names.h"
+#include "worker/quality/print.h"
 #include "worker/remarks.h"
 #include "worker/tally.h"
 
@@ -112,6 +113,24 @@ static void put_rows(struct cv_tally *tally, struct layout *layout, struct cv_da
   tally->last = NULL;
 }
 
+static uint64_t print_of(const struct cv_data *data) {
+  const struct cv_persons *persons = &data->persons;
+  uint64_t print = cv_print_number(CV_PRINT_EMPTY, data->items);
+  for (uint32_t i = 0; i < data->items; i++) {
+    print = cv_print_number(cv_print_text(print, data->name[i]), data->rows.start[i + 1]);
+  }
+  for (uint64_t row = 0; row < data->rows.start[data->items]; row++) {
+    print = cv_print_number(print, data->rows.value[row]);
+  }
+  for (uint32_t i = 0; i < persons->persons; i++) {
+    print = cv_print_number(print, persons->start[i + 1]);
+    for (uint64_t row = persons->start[i]; row < persons->start[i + 1]; row++) {
+      print = cv_print_number(cv_print_number(print, persons->arm[row]), persons->value[row]);
+    }
+  }
+  return print == 0 ? 1 : print;
+}
+
 static enum cv_err make_data(struct cv_tally *tally, bool needs_scale, struct cv_data *data, struct cv_why *why) {
   struct layout layout = {0};
   CV_TRY(cv_tally_choose(tally, why));
@@ -122,6 +141,7 @@ static enum cv_err make_data(struct cv_tally *tally, bool needs_scale, struct cv
   }
   if (err == CV_OK) {
     put_rows(tally, &layout, data);
+    data->print = print_of(data);
     cv_remarks_make(tally, data->persons.persons, &data->notes);
   } else {
     (void)cv_fail(why, err, "%s: %s for %llu rows", tally->ask->file, cv_err_text(err),

@@ -31,6 +31,7 @@ struct cv_data {
   struct cv_rows rows;       /* an arm's rows in the file's order; 4 bytes a row */
   struct cv_persons persons; /* with a worker column: another 8 bytes a row */
   struct cv_scale scale;     /* the declared one; else from the smallest score of the file to the largest */
+  uint64_t print;            /* fingerprint of names, rows and persons in their order (print.h), not 0 */
   struct cv_data_notes notes;
 };
 

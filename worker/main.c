@@ -42,6 +42,18 @@ static const struct cv_config_rule rules[] = {
      .low = 0,
      .high = 9e15,
      .help = "seed of the items and scores (default: the campaign file's, else random)"},
+    {.key = "row_key",
+     .type = CV_CONFIG_PATH,
+     .offset = AT(row_key),
+     .help =
+         "file of the key from which the order of a data file's rows and how each is randomized follow, made if it is "
+         "missing; several workers with one data file have the same key (default: one in the state folder)"},
+    {.key = "part",
+     .type = CV_CONFIG_TEXT,
+     .offset = AT(part),
+     .help =
+         "K of N: this worker has part K of the rows of its data files, and N - 1 others have the rest, so that no row "
+         "leaves twice although their keys differ (default: all rows)"},
     {.key = "concurrency",
      .type = CV_CONFIG_WHOLE,
      .offset = AT(concurrency),
@@ -98,8 +110,9 @@ static const struct cv_config_rule rules[] = {
     {.key = "state",
      .type = CV_CONFIG_PATH,
      .offset = AT(state),
-     .help = "folder of the record of given tokens, which a restart needs; required with a limit of tokens and with "
-             "items.worker of a data file"},
+     .help =
+         "folder of the record of given tokens and rows, which a restart needs; required with a limit of tokens, and "
+         "with a data file behind a privatizer, with items.worker, or without a seed"},
     {.key = "exit_when_done",
      .type = CV_CONFIG_BOOL,
      .offset = AT(exit_when_done),
@@ -181,14 +194,15 @@ static enum cv_err check(const void *settings, const char *word, struct cv_why *
   const struct cv_worker_settings *worker = settings;
   struct cv_works works;
   struct cv_drbg drbg;
+  struct cv_works_ask ask;
   struct cv_duo *pairs;
   size_t count;
   (void)word;
   CV_TRY(cv_worker_read_pairs(worker, &pairs, &count, why));
   free(pairs);
+  CV_TRY(cv_worker_ask_works(worker, &ask, why));
   cv_drbg_init(&drbg);
-  enum cv_err err = cv_works_load(worker->campaign, worker->seed, worker->exec != NULL || worker->form.listen != NULL,
-                                  &drbg.rng, &works, why);
+  enum cv_err err = cv_works_load(worker->campaign, &ask, &drbg.rng, &works, why);
   cv_drbg_fini(&drbg);
   if (err == CV_OK) {
     cv_works_fini(&works);

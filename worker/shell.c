@@ -13,7 +13,7 @@
 #include "common/base/grid.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
-#include "common/crypto/crypto.h"
+#include "common/crypto/ring.h"
 #include "common/daemon/daemon.h"
 #include "common/net/address.h"
 #include "common/page/bind.h"
@@ -44,6 +44,9 @@ struct shell {
   struct cv_share_frame share;       /* likewise, to the co-broker */
   bool speaks, shares;               /* it is not sent yet */
   bool announced;                    /* the first connection was reported on stdout */
+  bool failed;                       /* no memory for what the store has to know */
+  struct cv_ring row_key;            /* empty: no such file */
+  struct cv_worker_record record;
 };
 
 /* ---- connections ---- */
@@ -171,7 +174,7 @@ static enum cv_err flush(void *party, uint64_t now_ms, uint64_t wall_ms, bool *r
   shell->shares = cv_worker_flush_share(shell->core, now_ms, &shell->share);
   shell->speaks = cv_worker_flush(shell->core, now_ms, &shell->frame);
   *ret_store = shell->store != NULL;
-  return cv_worker_has_failed(shell->core) ? CV_ERR_NOMEM : note_rows(shell);
+  return cv_worker_has_failed(shell->core) || shell->failed ? CV_ERR_NOMEM : note_rows(shell);
 }
 
 static enum cv_err commit(void *party, struct cv_why *why) {
@@ -281,14 +284,23 @@ static uint64_t limit_of(const struct cv_worker_settings *settings) {
   return cv_accept_is_local(settings->accept_privatizers) ? 1 : 0;
 }
 
-static enum cv_err open_store(struct shell *shell, struct cv_why *why) {
+/* The key that is shared with other workers; NULL: there is none. */
+static const uint8_t *key_of(const struct shell *shell) {
+  return shell->row_key.n == 0 ? NULL : shell->row_key.item[0].key->bytes;
+}
+
+/* What a start without a state folder could not know, or may do without. */
+static enum cv_err check_no_store(const struct shell *shell, struct cv_why *why) {
   const struct cv_worker_settings *settings = shell->settings;
-  const struct cv_identity *own = cv_daemon_identity(shell->daemon);
-  if (settings->state != NULL) {
-    return cv_worker_store_open(settings->state, own->first, own->last, &shell->store, why);
+  const char *file = cv_works_remembers(&shell->works, cv_accept_is_local(settings->accept_privatizers));
+  if (limit_of(settings) == 0 && (file == NULL || (key_of(shell) != NULL && settings->part == NULL))) {
+    return CV_OK;
   }
   if (limit_of(settings) == 0) {
-    return CV_OK;
+    return cv_fail(why, CV_ERR_INVALID,
+                   "missing state; expected a state folder for the key and the record of the rows of %s, each of which "
+                   "leaves once",
+                   file);
   }
   if (settings->accept_tokens == CV_ACCEPT_TOKENS_UNSET) {
     return cv_fail(why, CV_ERR_INVALID,
@@ -298,6 +310,59 @@ static enum cv_err open_store(struct shell *shell, struct cv_why *why) {
   /* Without a state folder every restart would reset the counts. */
   return cv_fail(why, CV_ERR_INVALID,
                  "missing state; expected a state folder for the counts of tokens, as accept.tokens is set");
+}
+
+/* A second gateway of the file would not have this one's order, or its coins. It cannot be seen from here. */
+static void say_own_order(const struct shell *shell) {
+  const char *file = cv_works_remembers(&shell->works, cv_accept_is_local(shell->settings->accept_privatizers));
+  if (file != NULL && shell->works.persons == NULL && shell->settings->part == NULL) {
+    cv_log(CV_LOG_INFO,
+           "the rows of %s leave in an order of this worker's own; another one with the same file needs the "
+           "same row_key, or each a part of the rows",
+           file);
+  }
+}
+
+static enum cv_err open_store(struct shell *shell, struct cv_why *why) {
+  const struct cv_worker_settings *settings = shell->settings;
+  const struct cv_identity *own = cv_daemon_identity(shell->daemon);
+  const uint8_t *key = key_of(shell);
+  if (settings->state == NULL) {
+    CV_TRY(check_no_store(shell, why));
+    if (key != NULL) {
+      cv_works_order(&shell->works, key);
+    }
+    return CV_OK;
+  }
+  CV_TRY(cv_worker_store_open(settings->state, own->first, own->last, key, cv_daemon_rng(shell->daemon), &shell->store,
+                              why));
+  for (size_t i = 0; i < shell->works.works; i++) {
+    const struct cv_work *work = &shell->works.work[i];
+    CV_TRY(work->print == 0 ? CV_OK : cv_worker_store_data(shell->store, work->file, work->print, why));
+  }
+  cv_works_order(&shell->works, cv_worker_store_key(shell->store));
+  if (key == NULL) {
+    say_own_order(shell);
+  }
+  return CV_OK;
+}
+
+/* ---- the record of rows ---- */
+
+static enum cv_err serve(void *data, const struct cv_work *work, const struct cv_terms *terms, uint64_t law,
+                         uint64_t *ret_taken, struct cv_why *why) {
+  const struct shell *shell = data;
+  const struct cv_served_campaign campaign = {.id = terms->id, .name = terms->name, .law = law};
+  CV_TRY(cv_worker_store_serve(shell->store, work->print, &campaign, limit_of(shell->settings), why));
+  return ret_taken == NULL ? CV_OK
+                           : cv_worker_store_taken(shell->store, work->print, &campaign, work->arms, ret_taken, why);
+}
+
+static void take(void *data, const struct cv_work *work, const struct cv_terms *terms, uint32_t arm, uint64_t taken) {
+  struct shell *shell = data;
+  const struct cv_served_campaign campaign = {.id = terms->id, .name = terms->name};
+  shell->failed =
+      cv_worker_store_note_taken(shell->store, work->print, &campaign, arm, taken) != CV_OK || shell->failed;
 }
 
 static bool mark_row(void *data, uint64_t row) {
@@ -331,8 +396,7 @@ static enum cv_err open_stock(struct shell *shell, struct cv_why *why) {
                    "; expected some in the certificate's range %" PRIu64 "-%" PRIu64,
                    works->file, works->first_worker, works->first_worker + persons->persons - 1, own->first, own->last);
   }
-  return cv_worker_store_rows(shell->store, works->work[0].campaign, cv_persons_print(persons), mark_row, shell->stock,
-                              why);
+  return cv_worker_store_rows(shell->store, works->work[0].print, mark_row, shell->stock, why);
 }
 
 /* Only with the option unsafe_show, and only on standard output. */
@@ -518,6 +582,7 @@ static enum cv_err open_core(struct shell *shell, struct cv_why *why) {
                                            .seal = seal_seed,
                                            .close = close_session,
                                            .data = shell};
+  shell->record = (struct cv_worker_record){.serve = serve, .take = take, .data = shell};
   const struct cv_identity *own = cv_daemon_identity(shell->daemon);
   const struct cv_worker_config config = {
       .first = own->first,
@@ -535,6 +600,8 @@ static enum cv_err open_core(struct shell *shell, struct cv_why *why) {
       .work = shell->works.work,
       .works = shell->works.works,
       .stock = shell->stock,
+      .record = shell->store == NULL ? NULL : &shell->record,
+      .coin_key = shell->store == NULL ? key_of(shell) : cv_worker_store_key(shell->store),
       .asker = asker_of(shell),
       .given = shell->store == NULL ? NULL : cv_worker_store_scores(shell->store),
       .give = shell->store == NULL ? NULL : give,
@@ -562,16 +629,41 @@ enum cv_err cv_worker_read_pairs(const struct cv_worker_settings *settings, stru
                                             : "cobroker without accept.pairs; expected the pairs of keys to accept");
 }
 
+enum cv_err cv_worker_ask_works(const struct cv_worker_settings *settings, struct cv_works_ask *ret,
+                                struct cv_why *why) {
+  struct cv_works_ask ask = {.seed = settings->seed,
+                             .are_asked = settings->exec != NULL || settings->form.listen != NULL};
+  if (settings->part != NULL && !cv_works_read_part(settings->part, &ask)) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "part is %s; expected K of N, such as 1 of 2, with K from 1 to N and N up to %d",
+                   cv_text_quote(settings->part).text, CV_WORKS_PARTS_MAX);
+  }
+  *ret = ask;
+  return CV_OK;
+}
+
+/* The first of the workers that share it makes it. */
+static enum cv_err open_row_key(struct shell *shell, struct cv_why *why) {
+  const char *path = shell->settings->row_key;
+  if (path == NULL) {
+    return CV_OK;
+  }
+  enum cv_err err = cv_ring_create(path, cv_clock_wall_ms() / 1000, &shell->row_key, why);
+  return err == CV_ERR_EXISTS ? cv_ring_read(path, &shell->row_key, why) : err;
+}
+
 /* Before the sandbox: campaign and data files may lie anywhere. */
 static enum cv_err load_works(void *party, struct cv_daemon *daemon, struct cv_why *why) {
   struct shell *shell = party;
   const struct cv_worker_settings *settings = shell->settings;
+  struct cv_works_ask ask;
   shell->daemon = daemon;
+  CV_TRY(cv_worker_ask_works(settings, &ask, why));
   CV_TRY(cv_worker_read_pairs(settings, &shell->pairs, &shell->pair_count, why));
+  CV_TRY(open_row_key(shell, why));
   CV_TRY(start_spawner(shell, why));
   CV_TRY(bind_form(shell, why));
-  return cv_works_load(settings->campaign, settings->seed, settings->exec != NULL || settings->form.listen != NULL,
-                       cv_daemon_rng(daemon), &shell->works, why);
+  return cv_works_load(settings->campaign, &ask, cv_daemon_rng(daemon), &shell->works, why);
 }
 
 static enum cv_err open_all(void *party, struct cv_daemon *daemon, struct cv_why *why) {
@@ -635,6 +727,7 @@ static void close_all(void *party) {
   cv_stock_free(shell->stock);
   cv_works_fini(&shell->works);
   cv_invited_fini(&shell->invited);
+  cv_ring_fini(&shell->row_key);
   free(shell->pairs);
 }
 

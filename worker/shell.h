@@ -32,6 +32,8 @@ struct cv_worker_settings {
   char *exec, *exec_user; /* a program that gives the scores; NULL: the campaign file's source does */
   uint64_t exec_processes, exec_ahead, exec_timeout_ms;
   struct cv_form_settings form;
+  char *part;           /* "K of N"; NULL: the whole file */
+  char *row_key;        /* path of a key file that gateways of one data file share; NULL: the state's own key */
   uint64_t form_invite; /* add so many people to the file and print their links, instead of running; 0: run */
 };
 
@@ -41,6 +43,9 @@ CV_MUST_USE int cv_worker_invite(const void *settings);
  * set. */
 CV_MUST_USE enum cv_err cv_worker_read_pairs(const struct cv_worker_settings *settings, struct cv_duo **ret,
                                              size_t *ret_pairs, struct cv_why *why);
+/* Reads how works are to be read; CV_ERR_INVALID with the reason. */
+CV_MUST_USE enum cv_err cv_worker_ask_works(const struct cv_worker_settings *settings, struct cv_works_ask *ret,
+                                            struct cv_why *why);
 /* Runs the daemon until SIGTERM or SIGINT, or with exit_when_done until its campaigns are over. Returns the exit
  * status. */
 CV_MUST_USE int cv_worker_run(const struct cv_worker_settings *settings);

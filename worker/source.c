@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "common/base/grid.h"
+#include "common/base/local.h"
 #include "worker/data.h"
 #include "worker/duels.h"
 #include "worker/taxi.h"
@@ -168,17 +169,33 @@ static enum cv_err make_adversary(struct cv_score_source *source, const struct c
   return cv_quality_new_adversary(&adversary, &source->quality, why);
 }
 
+/* Behind a privatizer a row is randomized once: drawn again, it would tell more each time. */
+static enum cv_err check_replacement(const struct cv_campaign_file *campaign, struct cv_why *why) {
+  const char *privatizer = campaign->spec.privatizer.name;
+  return !campaign->items.csv.replacement || !cv_spec_is_local(&campaign->spec)
+             ? CV_OK
+             : cv_fail(
+                   why, CV_ERR_INVALID,
+                   "%s:%u: items.replacement: true with privatizer %s; expected rows that are used once, since each "
+                   "use of a row would randomize it anew",
+                   campaign->path, campaign->items.line, privatizer);
+}
+
 static enum cv_err make_rows(struct cv_score_source *source, const struct cv_campaign_file *campaign, uint64_t seed,
                              struct cv_why *why) {
   const struct cv_items_csv *items = &campaign->items.csv;
   struct cv_data data;
   CV_TRY(cv_data_read(items, !cv_spec_is_exact(&campaign->spec), &data, why));
+  if (items->parts > 0) {
+    cv_rows_part(&data.rows, items->part, items->parts);
+  }
   enum cv_err err = cv_quality_new_rows(&data.rows, items->replacement, seed, &source->quality, why);
   if (err == CV_OK) {
     source->items = data.items;
     source->name = data.name;
     source->persons = data.persons;
     source->scale = data.scale;
+    source->print = data.print;
     source->notes = data.notes;
     /* The source owns names and persons from here on; cv_data_fini() frees the rest. */
     data.name = NULL;
@@ -209,14 +226,20 @@ static enum cv_err make_duels(struct cv_score_source *source, const struct cv_it
   return err;
 }
 
+static enum cv_err make_file(struct cv_score_source *source, const struct cv_campaign_file *campaign, uint64_t seed,
+                             struct cv_why *why) {
+  CV_TRY(check_replacement(campaign, why));
+  return cv_items_are_pairs(&campaign->items) ? make_duels(source, &campaign->items.csv, seed, why)
+                                              : make_rows(source, campaign, seed, why);
+}
+
 enum cv_err cv_score_source_init(struct cv_score_source *ret, const struct cv_campaign_file *campaign, uint64_t seed,
                                  struct cv_why *why) {
   struct cv_score_source source = {0};
   enum cv_err err = CV_ERR_INVALID;
   switch (campaign->items.source) {
     case CV_SOURCE_CSV:
-      err = cv_items_are_pairs(&campaign->items) ? make_duels(&source, &campaign->items.csv, seed, why)
-                                                 : make_rows(&source, campaign, seed, why);
+      err = make_file(&source, campaign, seed, why);
       break;
     case CV_SOURCE_ADVERSARY:
       err = make_adversary(&source, campaign, seed, why);

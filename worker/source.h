@@ -24,6 +24,7 @@ struct cv_score_source {
   uint64_t *worker, *cost_micro;
   struct cv_persons persons;  /* the rows by person, for a data file with a worker column; else empty */
   struct cv_scale scale;      /* of a data file's scores; else empty */
+  uint64_t print;             /* fingerprint of a data file; else 0 */
   struct cv_data_notes notes; /* what to say about a data file; else empty */
   uint64_t requests;          /* the number of trips in a taxi file, all to be served; else 0 */
 };

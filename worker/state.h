@@ -25,7 +25,8 @@ struct cv_worker {
   struct cv_line resting; /* workers in backoff, by due time */
   uint32_t *given;        /* per worker: scores sent, or CV_GIVEN_NEVER */
   uint32_t *wish;         /* with a stock, per worker: the arm that it arrived for */
-  uint8_t *here;          /* per worker: waiting, resting, about to arrive, or without acknowledgement */
+  uint8_t coin_key[CV_COIN_KEY_BYTES];
+  uint8_t *here; /* per worker: waiting, resting, about to arrive, or without acknowledgement */
   uint64_t probe, probed_ms;
   bool probing; /* the only waiting worker is a probe */
   struct cv_pendings pendings;

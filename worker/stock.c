@@ -218,13 +218,14 @@ bool cv_stock_has(const struct cv_stock *stock, uint64_t worker, uint32_t arm) {
   return find_row(stock, worker, arm) != UINT64_MAX;
 }
 
-bool cv_stock_take(struct cv_stock *stock, uint64_t worker, uint32_t arm, int64_t *ret_score) {
+bool cv_stock_take(struct cv_stock *stock, uint64_t worker, uint32_t arm, uint64_t *ret_row, int64_t *ret_score) {
   uint64_t row = find_row(stock, worker, arm);
   if (row == UINT64_MAX) {
     return false;
   }
   give(stock, person_of(stock, worker), row);
   stock->taken[stock->takens++] = (uint32_t)row;
+  *ret_row = row;
   *ret_score = stock->config.persons->value[row];
   return true;
 }

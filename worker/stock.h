@@ -44,8 +44,9 @@ bool cv_stock_any(const struct cv_stock *stock, bool (*may)(void *data, uint64_t
  * arm found one, so that only a doubt costs a look at each row. */
 bool cv_stock_any_of(const struct cv_stock *stock, uint32_t arm, bool (*may)(void *data, uint64_t worker), void *data);
 bool cv_stock_has(const struct cv_stock *stock, uint64_t worker, uint32_t arm);
-/* Takes the worker's first row left for the arm; false if there is none. */
-CV_MUST_USE bool cv_stock_take(struct cv_stock *stock, uint64_t worker, uint32_t arm, int64_t *ret_score);
+/* Takes the worker's first row left for the arm, and its number in the data set; false if there is none. */
+CV_MUST_USE bool cv_stock_take(struct cv_stock *stock, uint64_t worker, uint32_t arm, uint64_t *ret_row,
+                               int64_t *ret_score);
 
 /* Marks a row, by its number in the data set, as given in an earlier run. False if there is no such row. */
 CV_MUST_USE bool cv_stock_mark(struct cv_stock *stock, uint64_t row);

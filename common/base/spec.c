@@ -208,6 +208,10 @@ bool cv_spec_is_exact(const struct cv_spec *spec) {
   return cv_choices_are_exact(&spec->mechanism, &spec->privatizer);
 }
 
+bool cv_spec_is_local(const struct cv_spec *spec) {
+  return cv_local_find(spec->privatizer.name) != CV_LOCAL_NONE;
+}
+
 static void put_text(struct cv_buf *out, const char *text) {
   cv_buf_put_bytes(out, text, strlen(text));
 }

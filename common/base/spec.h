@@ -87,6 +87,8 @@ CV_MUST_USE enum cv_err cv_spec_check(const struct cv_spec *spec, struct cv_why 
  * neither mechanism noise nor a privatizer. */
 bool cv_spec_has_noise(const struct cv_spec *spec);
 bool cv_spec_is_exact(const struct cv_spec *spec);
+/* Whether a privatizer randomizes each score. */
+bool cv_spec_is_local(const struct cv_spec *spec);
 /* The same of a campaign's mechanism and privatizer. */
 bool cv_choices_are_exact(const struct cv_choice *mechanism, const struct cv_choice *privatizer);
 /* The number of tokens that the budget buys from the cheapest worker; 0 without recruitment. */

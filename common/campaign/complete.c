@@ -91,10 +91,11 @@ enum cv_err cv_campaign_graph(struct cv_campaign_file *campaign, uint64_t seed, 
   }
   /* Rows that are only shown would be used up without being asked for. */
   if (campaign->items.source == CV_SOURCE_CSV && !campaign->items.csv.replacement) {
-    return cv_fail(why, CV_ERR_INVALID,
-                   "%s:%u:1: a graph shows scores that were not asked for by themselves; expected items with "
-                   "replacement: true",
-                   campaign->path, graph->line);
+    return cv_fail(
+        why, CV_ERR_INVALID,
+        "%s:%u:1: a graph shows scores that were not asked for by themselves; expected items with %s", campaign->path,
+        graph->line,
+        cv_spec_is_local(spec) ? "simulated scores, since a privatizer randomizes each row once" : "replacement: true");
   }
   for (uint32_t i = 0; i < spec->edges; i++) {
     if (spec->edge[i].b >= spec->arms) {

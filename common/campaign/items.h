@@ -60,6 +60,8 @@ struct cv_items_csv {
   bool skips_missing;                /* rows without a score are left out; false: they are an error */
   uint32_t top;                      /* so many items with most rows are kept; 0: all */
   uint64_t least_rows;               /* items with fewer rows are left out; 0: none */
+  /* Of a gateway that has only part `part` of `parts` of each item's rows, from 1; set by no campaign file. 0: all. */
+  uint32_t part, parts;
 };
 
 struct cv_items_adversary {

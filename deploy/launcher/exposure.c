@@ -99,6 +99,9 @@ enum cv_err cv_exposure_find(const struct cv_exposure_ask *ask, struct cv_exposu
   exposure.persons = persons->persons;
   exposure.person_most = person_most < each ? person_most : each;
   exposure.beyond = cv_persons_beyond(persons, each);
+  /* Used once, a row is in an order that all gateways have, or that each has drawn for itself. */
+  exposure.is_known =
+      !exposure.is_past || csv->replacement || persons->persons > 0 || ask->items->has_seed || ask->is_seed_known;
   /* Without replacement a row is used once; with it a campaign may, in theory, draw the same row every time. */
   if (!csv->replacement) {
     exposure.most = 1;
@@ -155,7 +158,13 @@ static struct cv_count_text average_text(double mean) {
 
 static void say_uses(const struct cv_exposure *exposure, char *to, size_t size) {
   const char *verb = exposure->is_past ? "was" : "may be";
-  if (!exposure->replacement) {
+  if (!exposure->is_known) {
+    cv_text_print(
+        to, size,
+        "how often a row of %s was used is not known here: once at most if one gateway had the file, or all of "
+        "them its row_key, a common seed or parts of it",
+        exposure->file);
+  } else if (!exposure->replacement) {
     cv_text_print(to, size, "a row of %s %s used once at most", exposure->file, verb);
   } else if (exposure->is_expected) {
     cv_text_print(to, size,
@@ -226,17 +235,19 @@ json_t *cv_exposure_json(const struct cv_exposure *exposure) {
   if (!exposure->is_data) {
     return json_null();
   }
-  json_t *micro =
-      exposure->is_exact ? json_null() : json_integer((json_int_t)cv_exposure_micro(exposure, exposure->most));
-  json_t *all = json_pack("{s:I, s:b, s:f, s:I, s:b, s:o}", "rows", (json_int_t)exposure->rows, "replacement",
-                          exposure->replacement, "uses_mean", exposure->mean, "uses_most", (json_int_t)exposure->most,
-                          "uses_counted", exposure->is_counted, "row_most_micro", micro);
+  json_t *most = exposure->is_known ? json_integer((json_int_t)exposure->most) : json_null();
+  json_t *micro = exposure->is_exact || !exposure->is_known
+                      ? json_null()
+                      : json_integer((json_int_t)cv_exposure_micro(exposure, exposure->most));
+  json_t *all = json_pack("{s:I, s:b, s:f, s:o, s:b, s:o}", "rows", (json_int_t)exposure->rows, "replacement",
+                          exposure->replacement, "uses_mean", exposure->mean, "uses_most", most, "uses_counted",
+                          exposure->is_counted, "row_most_micro", micro);
   if (exposure->persons > 0) {
-    uint64_t most = exposure->person_most;
     all = cv_json_set(all, "persons", json_integer((json_int_t)exposure->persons));
-    all = cv_json_set(all, "person_rows_most", json_integer((json_int_t)most));
-    all = cv_json_set(all, "person_most_micro",
-                      exposure->is_exact ? json_null() : json_integer((json_int_t)cv_exposure_micro(exposure, most)));
+    all = cv_json_set(all, "person_rows_most", json_integer((json_int_t)exposure->person_most));
+    micro =
+        exposure->is_exact ? json_null() : json_integer((json_int_t)cv_exposure_micro(exposure, exposure->person_most));
+    all = cv_json_set(all, "person_most_micro", micro);
     all = cv_json_set(all, "rows_beyond", json_integer((json_int_t)exposure->beyond));
   }
   return all;

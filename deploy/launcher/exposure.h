@@ -31,6 +31,7 @@ struct cv_exposure {
   const char *file; /* its name without the folder; borrowed from the items */
   uint64_t rows;
   uint64_t token_micro;
+  bool is_known; /* false: only the gateways know how often a row was used; then `most` is of no use */
   double mean;   /* average uses of a row, of the item with the highest average; before the campaign, over all items */
   uint64_t most; /* largest number of uses of one row */
   /* If the file names persons, each of whom is one worker: */
@@ -50,8 +51,8 @@ void cv_exposure_text(const struct cv_exposure *exposure, char *to, size_t size)
 /* Prints the same with the prefix `head` and a newline; nothing if scores do not come from a file. */
 void cv_exposure_print(const struct cv_exposure *exposure, const char *head, FILE *to);
 /* {rows, replacement, uses_mean, uses_most, uses_counted, row_most_micro (null: exact sums)}, and with persons
- * {persons, person_rows_most, person_most_micro, rows_beyond}; JSON null if scores do not come from a file. NULL when
- * out of memory. The caller owns the object. */
+ * {persons, person_rows_most, person_most_micro, rows_beyond}; uses_most and row_most_micro are null where they are not
+ * known. JSON null if scores do not come from a file. NULL when out of memory. The caller owns the object. */
 json_t *cv_exposure_json(const struct cv_exposure *exposure);
 /* Returns the charge of a row that is used `uses` times, micro-epsilon; saturates. */
 uint64_t cv_exposure_micro(const struct cv_exposure *exposure, uint64_t uses);

@@ -62,7 +62,8 @@ static void say_used_up(struct line *line, const struct cv_outlook *outlook) {
 
 static void say_advice(struct line *line, const struct cv_outlook *outlook, bool is_limited) {
   if (2 * cv_forecast_used_up(&outlook->forecast) > outlook->forecast.runs) {
-    say(line, ": expected more rows, or replacement: true");
+    say(line, ": expected more rows%s",
+        cv_spec_is_local(&outlook->ask.campaign->file.spec) ? "" : ", or replacement: true");
   } else if (outlook->limit > 0 && outlook->alpha > 0) {
     say(line, ": raise limits.tokens to about %s or alpha to about %.3g", cv_count_text(outlook->limit).text,
         outlook->alpha);

@@ -68,8 +68,8 @@ static enum cv_err issue(const struct cv_parties *parties, const char *identity,
 }
 
 enum cv_err cv_parties_make(const struct cv_parties *parties, struct cv_why *why) {
-  static const char *const folders[] = {"broker", "thirdparty", "anchor",          "keys",
-                                        "tls",    "cobroker",   "cobroker-anchor", "cobroker-keys"};
+  static const char *const folders[] = {"broker", "thirdparty", "anchor",          "keys",         "tls",
+                                        "rows",   "cobroker",   "cobroker-anchor", "cobroker-keys"};
   for (size_t i = 0; i < CV_COUNT(folders) - (parties->is_two ? 0 : 3); i++) {
     CV_TRY(cv_folder_add(parties->folder, folders[i], why));
   }
@@ -262,6 +262,9 @@ enum cv_err cv_parties_write_worker(const struct cv_parties *parties, uint32_t n
   if (err != CV_OK) {
     json_decref(config);
     return err;
+  }
+  if (work->shares_rows) {
+    put_path(parties, config, "row_key", CV_PARTIES_ROW_KEY);
   }
   if (work->is_shown) {
     (void)json_object_set_new(config, "unsafe_show", json_true());

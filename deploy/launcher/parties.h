@@ -13,6 +13,8 @@
 #include "deploy/launcher/folder.h"
 
 /* The names in the certificates. */
+/* In the folder: the key of the rows of a data file, which all workers have. */
+#define CV_PARTIES_ROW_KEY    "rows/row.key"
 #define CV_PARTIES_THIRDPARTY "main"
 #define CV_PARTIES_BROKER     "main"
 #define CV_PARTIES_COBROKER   "second"
@@ -69,6 +71,7 @@ struct cv_launcher_work {
   const uint64_t *seed; /* NULL: that of the file */
   bool is_shown;        /* UNSAFE: prints its scores and tokens */
   bool remembers;       /* has a state folder, to remember which rows were given */
+  bool shares_rows;     /* has the key of a data file's rows, as the others have */
 };
 /* Writes NAME.yaml (NAME from cv_parties_name()) and makes the folder NAME for the admin socket and the state. */
 CV_MUST_USE enum cv_err cv_parties_write_worker(const struct cv_parties *parties, uint32_t number,

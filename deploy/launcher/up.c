@@ -20,6 +20,7 @@
 #include "common/base/grid.h"
 #include "common/base/local.h"
 #include "common/crypto/crypto.h"
+#include "common/crypto/ring.h"
 #include "deploy/launcher/children.h"
 #include "deploy/launcher/client.h"
 #include "deploy/launcher/command.h"
@@ -271,17 +272,29 @@ static const char *cobroker_of(const struct up *up) {
   return up->parties.is_two ? up->cobroker : NULL;
 }
 
+/* Before the workers start, of which none waits for another one to make it. */
+static enum cv_err make_row_key(struct up *up, struct cv_why *why) {
+  struct cv_ring ring = {.n = 0};
+  enum cv_err err =
+      cv_ring_create(cv_folder_file(&up->folder, CV_PARTIES_ROW_KEY), cv_clock_wall_ms() / 1000, &ring, why);
+  cv_ring_fini(&ring);
+  return err == CV_ERR_EXISTS ? CV_OK : err;
+}
+
 static enum cv_err start_workers(struct up *up, struct cv_why *why) {
   /* A seed drawn here must be handed to the workers, else each program would draw another one. */
   const struct cv_items *items = &up->prepared.file.items;
   bool from_file = up->settings.seed == CV_SEED_NONE && items->has_seed;
   const uint32_t programs = up->parties.gateways + up->parties.alone;
-  struct cv_launcher_work work = {.broker = up->broker,
-                                  .cobroker = cobroker_of(up),
-                                  .campaign = up->file,
-                                  .spec = &up->prepared.file.spec,
-                                  .remembers = up->prepared.source.persons.persons > 0,
-                                  .seed = from_file ? NULL : &up->prepared.seed};
+  struct cv_launcher_work work = {
+      .broker = up->broker,
+      .cobroker = cobroker_of(up),
+      .campaign = up->file,
+      .spec = &up->prepared.file.spec,
+      .remembers = up->prepared.source.persons.persons > 0,
+      .shares_rows = up->prepared.source.print != 0 && cv_spec_is_local(&up->prepared.file.spec),
+      .seed = from_file ? NULL : &up->prepared.seed};
+  CV_TRY(work.shares_rows ? make_row_key(up, why) : CV_OK);
   for (uint32_t i = 1; i <= programs; i++) {
     struct cv_parties_label name = cv_parties_name(&up->parties, i);
     char file[64];
@@ -465,7 +478,7 @@ static void tell_plan(const struct up *up) {
   if (spec->epsilon_micro > 0) {
     (void)fprintf(up->people, " with epsilon %g", (double)spec->epsilon_micro / (double)CV_MICRO);
   }
-  if (cv_local_find(spec->privatizer.name) != CV_LOCAL_NONE) {
+  if (cv_spec_is_local(spec)) {
     (void)fprintf(up->people, ", privatizer %s", spec->privatizer.name);
   }
   (void)fprintf(up->people, "%s, seed %" PRIu64 "\n", up->parties.is_two ? ", two brokers" : "", up->prepared.seed);

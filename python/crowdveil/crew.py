@@ -331,16 +331,18 @@ class Crew:
         if message.ticket not in self.pending:
             return  # acknowledged before, on an earlier connection
         token = self.pending.pop(message.ticket)
-        worker, given, verdict = token.worker, self.campaigns[token.campaign].given, message.verdict
+        terms, worker, verdict = self.campaigns[token.campaign], token.worker, message.verdict
+        given = terms.given
         if token.place is not None and verdict != 3:
             self.sessions.of[token.campaign].settle(token.place)
         if verdict == 1:
             self.counts.accepted += 1
         elif verdict == 2:
             self.counts.duplicates += 1
-        elif verdict == 3:  # it filled no place, so it does not count against tokens_per_worker
+        elif verdict == 3:  # it filled no place; but a privatized one has told what it could tell, and counts
             self.counts.expired += 1
-            given[worker] -= given[worker] < NEVER
+            if given[worker] < NEVER and (terms.law is None or terms.law.epsilon_micro is None):
+                given[worker] -= 1
         else:  # what is refused once is refused again
             self.counts.refused += 1
             given[worker] = NEVER

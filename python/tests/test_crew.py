@@ -113,6 +113,20 @@ def test_answers_to_a_connection_that_has_ended_are_not_sent():
     assert not envelope.tokens and set(envelope.arrives[0].workers) == {1, 2, 3, 4, 5} and not crew.given[2]
 
 
+@pytest.mark.parametrize("privatizer, comes_back", [
+    (Choice("none"), True), (Choice("laplace", {"epsilon": 1}), False)])
+def test_a_privatized_answer_that_expired_is_not_asked_for_again(privatizer, comes_back):
+    crew = Crew(range(2, 3), ANY, "test")
+    crew.join()
+    said(crew)
+    crew.hear(tell(campaigns=[terms(privatizer=privatizer)]), 0)
+    question, = crew.hear(tell(assigns=[assign(2, b"x" * 48)]), 0)
+    crew.answer(question, [GRID])
+    assert len(said(crew).tokens) == 1
+    crew.hear(tell(acks=[schema("crowd").Ack(ticket=b"x" * 48, verdict=3)]), 0)
+    assert [list(arrive.workers) for arrive in said(crew, .1).arrives] == [[2]] * comes_back
+
+
 def test_a_declined_assignment_is_returned_and_its_worker_rests():
     crew = arrived()
     question, = crew.hear(tell(assigns=[assign(2, b"x" * 48)]), 0)

@@ -256,7 +256,7 @@ def test_every_message_is_still_read(before, today):
 BEFORE = "of a Crowdveil before 0.3.0, whose files are not read; "
 BROKERS = "move the files in the state folder, the anchor and the seal key away together, and set up anew"
 THIRDPARTY = "move the files in its folder away; the next start makes new ones"
-WORKER = THIRDPARTY + ", and counts given scores from 0"
+WORKER = THIRDPARTY + ", counts given scores from 0 and randomizes each score anew"
 LAB = "move it away, and run the experiment again"
 ID = {"broker": 0x43564252, "cobroker": 0x43564342, "thirdparty": 0x43565450, "worker": 0x43565747, "lab": 0x43564c42}
 

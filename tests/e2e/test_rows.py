@@ -58,6 +58,19 @@ def test_rows_that_do_not_last_for_a_first_plan_are_refused(tmp_path):
                      r"expected a larger epsilon, fewer items or replacement: true", done.stderr), done.stderr
 
 
+@pytest.mark.parametrize("more, why", [
+    ("", "the first plan needs 300 of them; expected a larger epsilon or fewer items"),
+    ("graph: {p: 0.2, seed: 7}\n", "expected items with simulated scores, since a privatizer randomizes each row once")])
+def test_no_advice_to_draw_rows_again_behind_a_privatizer(tmp_path, more, why):
+    write_films(tmp_path)
+    campaign = tmp_path / "films.yaml"
+    privacy = "privacy: {mechanism: none, privatizer: {name: randomized-response, epsilon: 1}}"
+    campaign.write_text(re.sub(r"privacy: .*", privacy, campaign.read_text()) + more)
+    done = crowdveil("up", "films.yaml", cwd=tmp_path)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert done.stderr.endswith(f"{why}\n"), done.stderr
+
+
 @pytest.mark.usefixtures("worker_program")
 def test_a_ledger_with_the_file_at_hand_speaks_of_rows(deployment, tmp_path):
     rows = write_films(tmp_path, ", replacement: true")
@@ -176,4 +189,4 @@ def test_a_gateway_remembers_the_rows_it_has_given(deployment, tmp_path):
     (tmp_path / "people.csv").write_text("\n".join([text[0], *text[2:-1], text[1], ""]))
     changed = deployment.start_worker(f"gateway/1-{PEOPLE}", tmp_path / "people.yaml", config)
     assert changed.wait() != 0
-    changed.wait_for('the stored rows of campaign "films" belong to another data set')
+    changed.wait_for('the stored rows of .*people.csv belong to another data set')

@@ -420,11 +420,11 @@ def test_behind_a_privatizer_no_score_reaches_the_broker(deployment, privatizer)
     rng, folder = random.Random(deployment.folder.name), deployment.folder
     # of every row of an item; too close to be separated in two rounds
     scores = [rng.randrange(698_000, 702_000) for _ in range(ARMS)]
-    rows = [f"{arm},{score / GRID!r}" for arm, score in enumerate(scores) for _ in range(8)]
+    rows = [f"{arm},{score / GRID!r}" for arm, score in enumerate(scores) for _ in range(2 * TAU)]
     (folder / "scores.csv").write_text("\n".join(["item,score", *rows]) + "\n")
     (folder / "campaign.yaml").write_text(
         "campaign: canary\n"
-        "items: {source: csv, path: scores.csv, item: item, score: score, scale: [0, 1], replacement: true}\n"
+        "items: {source: csv, path: scores.csv, item: item, score: score, scale: [0, 1]}\n"
         f"policy: {{name: ppar, alpha: 0.001, tokens_per_round: {TAU}}}\n"
         f"privacy: {{mechanism: none, privatizer: {{name: {privatizer}, epsilon: 1}}}}\n")
     deployment.start_thirdparty(TALKATIVE)
@@ -439,7 +439,8 @@ def test_behind_a_privatizer_no_score_reaches_the_broker(deployment, privatizer)
         deployment.start_worker(f"gateway/1-{2 * tokens}", folder / "campaign.yaml",
                                 {**TALKATIVE, "broker": crowd.address,
                                  "accept": {"privatizers": privatizer, "mechanisms": "none", "tokens": 0},
-                                 "admin": str(deployment.folder / "gateway.sock"), "exit_when_done": False})
+                                 "state": deployment.state("rows"), "admin": str(deployment.folder / "gateway.sock"),
+                                 "exit_when_done": False})
         finished = requester.watch(campaign)
         places = {f"admin answer {url} of the gateway": get(deployment.folder / "gateway.sock", url)[1].encode()
                   for url in ("/metrics", "/health", "/readyz")}

@@ -591,6 +591,7 @@ uint32_t scenario_arm(const struct scenario *s, uint32_t item) {
 void scenario_draw(uint64_t seed, bool calm, struct scenario *ret) {
   struct cv_rng_seeded seeded;
   struct scenario s = {.seed = seed};
+  memcpy(s.coin_key, &seed, sizeof(seed));
   cv_rng_seeded_init(&seeded, seed, 77, 1, 0);
   struct cv_rng *rng = &seeded.rng;
   draw_campaign(&s, rng);

@@ -9,6 +9,7 @@
 
 #include "common/base/gold.h"
 #include "common/base/spec.h"
+#include "worker/coin.h"
 #include "worker/privatizer/privatizer.h"
 
 enum {
@@ -103,6 +104,7 @@ struct scenario {
   struct cv_gold_item gold[SCENARIO_GOLDS];
   uint64_t epsilon_micro;
   uint32_t horizon; /* releases of an arm that its noise is made for; 0: as many as the tokens allow */
+  uint8_t coin_key[CV_COIN_KEY_BYTES]; /* of all pools: a place that another one answers has the same token */
   struct cv_choice privatizer;
   struct cv_privatizer applied; /* the privatizer made from it */
   /* A recruitment: the payment of each arm's worker for a token, and the worker. Without a budget there are no

@@ -345,8 +345,7 @@ static bool start(struct party *party, struct cv_why *why) {
       .give_data = party,
       .rng = &self->rng.rng,
       .session = world->scenario.two ? &self->sessions : NULL,
-      .privatizer_seeded = true,
-      .privatizer_seed = world->scenario.seed,
+      .coin_key = world->scenario.coin_key,
   };
   party_after(party, FLUSH_MS, TIMER_FLUSH);
   return cv_worker_new(&config, &self->pool, why) == CV_OK;

@@ -91,17 +91,19 @@ int64_t world_score(const struct scenario *scenario, uint32_t arm, uint64_t plac
 }
 
 int64_t world_value(const struct scenario *scenario, uint32_t arm, uint64_t place) {
-  struct cv_rng_seeded seeded;
-  cv_rng_seeded_init(&seeded, scenario->seed, CV_RNG_PRIVATIZER, arm, place);
-  int64_t value = cv_privatizer_apply(&scenario->applied, arm, world_score(scenario, arm, place), &seeded.rng);
+  const struct cv_opinion opinion = {.arm = arm, .number = place};
+  struct cv_coin coin;
+  cv_coin_init(&coin, scenario->coin_key, &scenario->applied.law, &opinion);
+  int64_t value = cv_privatizer_apply(&scenario->applied, arm, world_score(scenario, arm, place), &coin.rng);
   return scenario->two ? (int64_t)(world_measured(scenario, arm, place, value) * cv_split_scale(scenario->score_bits))
                        : value;
 }
 
 uint64_t world_measured(const struct scenario *scenario, uint32_t arm, uint64_t place, int64_t value) {
-  struct cv_rng_seeded coin;
+  const struct cv_opinion opinion = {.arm = arm, .number = place};
+  struct cv_coin coin;
   uint64_t measurement;
-  cv_rng_seeded_init(&coin, scenario->seed, CV_RNG_ROUNDING, arm, place);
+  cv_coin_init(&coin, scenario->coin_key, NULL, &opinion);
   CV_REQUIRE(cv_worker_measure(scenario->score_bits, value, &coin.rng, &measurement));
   return measurement;
 }

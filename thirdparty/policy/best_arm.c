@@ -135,9 +135,8 @@ static enum cv_err fits(const struct cv_spec *spec, struct cv_why *why) {
   }
   if (strcmp(cv_params_text(&spec->policy.params, "scores"), score_words[SCORES_ONCE]) == 0) {
     return cv_fail(why, CV_ERR_INVALID,
-                   "policy %s needs scores whose mean stays the same from draw to draw; expected replacement: true, or "
-                   "policy ppar-kl",
-                   spec->policy.name);
+                   "policy %s needs scores whose mean stays the same from draw to draw; expected %spolicy ppar-kl",
+                   spec->policy.name, cv_spec_is_local(spec) ? "" : "replacement: true, or ");
   }
   return CV_OK;
 }

@@ -48,21 +48,3 @@ uint64_t cv_persons_beyond(const struct cv_persons *persons, uint64_t each) {
   }
   return beyond;
 }
-
-static uint64_t mix(uint64_t print, uint64_t number) {
-  for (int i = 0; i < 8; i++) {
-    print = (print ^ (number >> (8 * i) & 0xff)) * UINT64_C(0x100000001b3);
-  }
-  return print;
-}
-
-uint64_t cv_persons_print(const struct cv_persons *persons) {
-  uint64_t print = mix(UINT64_C(0xcbf29ce484222325), persons->persons);
-  for (uint32_t i = 0; i < persons->persons; i++) {
-    print = mix(print, persons->start[i + 1]);
-    for (uint64_t row = persons->start[i]; row < persons->start[i + 1]; row++) {
-      print = mix(mix(print, persons->arm[row]), persons->value[row]);
-    }
-  }
-  return print;
-}

@@ -29,8 +29,5 @@ uint64_t cv_persons_rows(const struct cv_persons *persons, uint32_t person);
 /* The largest number of rows of one person; and the number of rows beyond the first `each` of every person. */
 uint64_t cv_persons_most(const struct cv_persons *persons);
 uint64_t cv_persons_beyond(const struct cv_persons *persons, uint64_t each);
-/* A fingerprint (FNV-1a, not cryptographic): equal for the same data set in the same order, else different with
- * overwhelming probability. */
-uint64_t cv_persons_print(const struct cv_persons *persons);
 
 #endif

@@ -95,7 +95,7 @@ enum cv_err cv_quality_new_rows(struct cv_rows *rows, bool replacement, uint64_t
   *rows = (struct cv_rows){0};
   enum cv_err err = CV_OK;
   /* From here on `quality` owns the rows: cv_quality_free() frees them on failure. */
-  for (uint32_t arm = 0; arm < quality->arms && err == CV_OK; arm++) {
+  for (uint32_t arm = 0; arm < quality->arms && err == CV_OK && replacement; arm++) {
     if (quality->rows.start[arm] == quality->rows.start[arm + 1]) {
       err = cv_fail(why, CV_ERR_INVALID, "item %u has no rows", arm + 1);
     }
@@ -176,8 +176,8 @@ uint64_t cv_quality_rows(const struct cv_quality *quality, uint32_t arm) {
 
 enum cv_err cv_quality_row(const struct cv_quality *quality, uint32_t arm, uint64_t place, uint64_t *ret_row) {
   uint64_t count = cv_quality_rows(quality, arm);
-  CV_REQUIRE(count > 0);
   if (quality->key == NULL) {
+    CV_REQUIRE(count > 0);
     struct cv_rng_seeded rng;
     cv_rng_seeded_init(&rng, quality->seed, CV_RNG_ROWS, arm, place);
     *ret_row = cv_rng_below(&rng.rng, count);

@@ -52,8 +52,8 @@ CV_MUST_USE enum cv_err cv_quality_new(const struct cv_quality_model *model, con
                                        uint32_t arms, uint64_t seed, struct cv_quality **ret, struct cv_why *why);
 /*
  * Makes a source over a data set. Takes ownership of `rows`, also on failure. With replacement a place gets a uniformly
- * drawn row of its arm; without, the places get the arm's rows in a seeded random order, each row once. Each arm must
- * have at least one row.
+ * drawn row of its arm, which must have one; without, the places get the arm's rows in a seeded random order, each row
+ * once.
  */
 CV_MUST_USE enum cv_err cv_quality_new_rows(struct cv_rows *rows, bool replacement, uint64_t seed,
                                             struct cv_quality **ret, struct cv_why *why);

@@ -19,6 +19,18 @@ void cv_rows_fini(struct cv_rows *rows) {
   *rows = (struct cv_rows){0};
 }
 
+void cv_rows_part(struct cv_rows *rows, uint32_t part, uint32_t parts) {
+  uint64_t kept = 0, start = 0;
+  for (uint32_t arm = 0; arm < rows->arms; arm++) {
+    uint64_t end = rows->start[arm + 1];
+    for (uint64_t row = start + part - 1; row < end; row += parts) {
+      rows->value[kept++] = rows->value[row];
+    }
+    start = end;
+    rows->start[arm + 1] = kept;
+  }
+}
+
 double cv_rows_mean(const struct cv_rows *rows, uint32_t arm) {
   uint64_t count = rows->start[arm + 1] - rows->start[arm];
   uint64_t sum = 0;

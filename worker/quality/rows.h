@@ -13,6 +13,8 @@ struct cv_rows {
 };
 
 void cv_rows_fini(struct cv_rows *rows);
+/* Keeps the rows of part `part` of `parts`, from 1: of each arm every parts-th one, from its part-th on. */
+void cv_rows_part(struct cv_rows *rows, uint32_t part, uint32_t parts);
 /* The exact mean of an arm's rows, in [0,1]; NAN if it has none. */
 double cv_rows_mean(const struct cv_rows *rows, uint32_t arm);
 

@@ -491,9 +491,8 @@ static const struct {
     {ITEMS, CSV "scale: 5}", ":2:57: items.scale is \"5\"; " TWO},
     {ITEMS, CSV "delimiter: semicolon}", ":2:61: items.delimiter is \"semicolon\"; expected comma or tab"},
     {ITEMS, CSV "rewards: beta}",
-     ":2:50: unknown key \"rewards\" in items; expected source, path, item, versus, score, delimiter, scale, "
-     "replacement, "
-     "worker, first_worker, query, missing, top or min_rows"},
+     ":2:50: unknown key \"rewards\" in items; expected source, path, item, versus, score, delimiter, scale, outside, "
+     "replacement, worker, first_worker, query, missing, top or min_rows"},
     {ITEMS, "items: {synthetic: 20}", ":2:20: items.synthetic is \"20\"; expected a mapping of keys and values"},
     {ITEMS, "items: {synthetic: {}}", ":2:20: missing items.synthetic.count; expected a whole number from 1 to 131072"},
     {ITEMS, "items: {synthetic: {count: 0}}",

@@ -94,6 +94,13 @@ static inline uint32_t random_u32(struct cv_rng *rng) {
   return (uint32_t)cv_rng_u64(rng) >> cv_rng_below(rng, 32);
 }
 
+/* Declared half of the time. */
+static inline void random_scale(struct cv_rng *rng, struct cv_scale *ret) {
+  double low = (double)cv_rng_below(rng, 100) - 50;
+  *ret = cv_rng_below(rng, 2) == 0 ? (struct cv_scale){.low = low, .high = low + 1e-9 * (double)random_u32(rng) + 1}
+                                   : (struct cv_scale){0};
+}
+
 static inline void random_choice(struct cv_rng *rng, struct cv_choice *ret) {
   *ret = (struct cv_choice){0};
   random_name(rng, ret->name, sizeof(ret->name));

@@ -17,13 +17,6 @@ static inline uint64_t *random_numbers(struct cv_rng *rng, uint32_t n) {
   return number;
 }
 
-/* Declared half of the time. */
-static inline void random_scale(struct cv_rng *rng, struct cv_scale *ret) {
-  double low = (double)cv_rng_below(rng, 100) - 50;
-  *ret = cv_rng_below(rng, 2) == 0 ? (struct cv_scale){.low = low, .high = low + 1e-9 * (double)random_u32(rng) + 1}
-                                   : (struct cv_scale){0};
-}
-
 static inline void random_spec(struct cv_rng *rng, struct cv_spec *ret) {
   *ret = (struct cv_spec){.arms = (uint32_t)cv_rng_below(rng, 50),
                           .epsilon_micro = random_u64(rng),

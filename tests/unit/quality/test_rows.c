@@ -125,15 +125,21 @@ static void test_truth_is_the_mean_of_the_rows(void **state) {
   cv_quality_free(quality);
 }
 
-static void test_an_arm_without_rows_is_refused(void **state) {
+static void test_an_arm_without_rows_is_used_up_at_once(void **state) {
   const uint64_t count[] = {1, 0};
   struct cv_rows rows = make_rows(count, 2);
   struct cv_quality *quality = NULL;
   struct cv_why why = {0};
-  assert_int_equal(cv_quality_new_rows(&rows, false, 1, &quality, &why), CV_ERR_INVALID);
+  assert_int_equal(cv_quality_new_rows(&rows, true, 1, &quality, &why), CV_ERR_INVALID);
   assert_null(quality);
   assert_null(rows.value);
   assert_string_equal(why.text, "item 2 has no rows");
+  rows = make_rows(count, 2);
+  assert_int_equal(cv_quality_new_rows(&rows, false, 1, &quality, &why), CV_OK);
+  int64_t score;
+  assert_int_equal(cv_quality_score(quality, 0, 0, &score), CV_OK);
+  assert_int_equal(cv_quality_score(quality, 1, 0, &score), CV_ERR_LIMIT);
+  cv_quality_free(quality);
 }
 
 int main(void) {
@@ -143,7 +149,7 @@ int main(void) {
       cmocka_unit_test(test_without_replacement_every_row_comes_once),
       cmocka_unit_test(test_with_replacement_rows_are_uniform),
       cmocka_unit_test(test_truth_is_the_mean_of_the_rows),
-      cmocka_unit_test(test_an_arm_without_rows_is_refused),
+      cmocka_unit_test(test_an_arm_without_rows_is_used_up_at_once),
   };
   return cmocka_run_group_tests_name("rows", tests, NULL, NULL);
 }

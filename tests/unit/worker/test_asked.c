@@ -108,6 +108,25 @@ static void test_the_verdict_is_told(void **state) {
   cv_worker_free(stage.pool);
 }
 
+/* Behind a privatizer it has told what it could tell, so that the worker does not come for another one. */
+static void test_a_privatized_answer_that_expired_is_not_asked_for_again(void **state) {
+  for (int is_local = 0; is_local < 2; is_local++) {
+    begin_pool(&asker, 1, 1);
+    if (is_local == 1) {
+      begin(&stage);
+      struct cv_terms *terms = say_terms(&stage, CAMPAIGN, 1);
+      (void)snprintf(terms->privatizer.name, sizeof(terms->privatizer.name), "randomized-response");
+      assert_int_equal(cv_params_set_number(&terms->privatizer.params, "epsilon", 1), CV_OK);
+      deliver(&stage);
+    }
+    assign(1, 2, 0);
+    assert_int_equal(answer(source.asked[0].number, CV_GRID), CV_OK);
+    ack(CV_VERDICT_EXPIRED);
+    assert_int_equal(arrived(&stage), 1 - is_local);
+    cv_worker_free(stage.pool);
+  }
+}
+
 /* The place is given back, and the answer that comes then has no token. */
 static void test_after_the_lease_it_is_too_late(void **state) {
   begin_pool(&asker, 8, 1);
@@ -293,6 +312,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_an_answer_comes_later),
       cmocka_unit_test(test_the_verdict_is_told),
+      cmocka_unit_test(test_a_privatized_answer_that_expired_is_not_asked_for_again),
       cmocka_unit_test(test_after_the_lease_it_is_too_late),
       cmocka_unit_test(test_no_score_beyond_the_grid),
       cmocka_unit_test(test_a_connection_that_closes_meanwhile),

@@ -739,14 +739,14 @@ static void test_randomized_response_is_split_as_a_bit(void **state) {
 
 /* ---- test runs ---- */
 
-static void test_a_seed_fixes_the_rounding_and_never_the_sharding(void **state) {
+static void test_a_key_fixes_the_rounding_and_never_the_sharding(void **state) {
+  static const uint8_t key[CV_COIN_KEY_BYTES] = {5};
   uint8_t nonce[2][CV_SPLIT_NONCE_BYTES], leader[2][8];
   for (uint64_t place = 0; place < 20; place++) {
     int64_t measured[2];
     for (int run = 0; run < 2; run++) {
       make(1, CV_SPLIT_SCORE);
-      stage.config.privatizer_seeded = true;
-      stage.config.privatizer_seed = 5;
+      stage.config.coin_key = key;
       cv_rng_seeded_init(&stage.rng, place, (uint64_t)run, 0, 0);
       cv_rng_seeded_init(&duo.fresh, 200 + (uint64_t)run, 0, 0, 0); /* the system's generator */
       meet_both(1);
@@ -792,7 +792,7 @@ int main(void) {
       cmocka_unit_test(test_an_answer_waits_for_the_next_session),
       cmocka_unit_test(test_an_answer_that_is_no_bit_leaves_the_question_open),
       cmocka_unit_test(test_randomized_response_is_split_as_a_bit),
-      cmocka_unit_test(test_a_seed_fixes_the_rounding_and_never_the_sharding),
+      cmocka_unit_test(test_a_key_fixes_the_rounding_and_never_the_sharding),
   };
   return cmocka_run_group_tests_name("brokers", tests, NULL, NULL);
 }

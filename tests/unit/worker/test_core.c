@@ -8,6 +8,7 @@
 /* cmocka needs the four above first */
 #include <cmocka.h>
 
+#include "common/base/grid.h"
 #include "tests/unit/worker/pool.h"
 
 static struct stage stage;
@@ -298,45 +299,6 @@ static void anybody(struct cv_terms *terms) {
 }
 static void larger_epsilon(struct cv_terms *terms) {
   terms->epsilon_micro = 1000001;
-}
-
-static void a_scale(struct cv_terms *terms) {
-  terms->scale = (struct cv_scale){.low = 1, .high = 5};
-}
-
-/* Scores of a data file mean the same at every gateway, and are on a scale that does not follow from the rows. */
-static void declined_by(const struct cv_work *work, void (*change)(struct cv_terms *terms), const char *reason) {
-  setup(&stage, 1, 2, 4);
-  stage.work[0].is_file = work->is_file;
-  stage.work[0].scale = work->scale;
-  stage.config.accept.mechanisms = "hybrid, none";
-  start(&stage);
-  flush(&stage);
-  begin(&stage);
-  say_hello(&stage);
-  change(say_terms(&stage, CAMPAIGN, 1));
-  deliver(&stage);
-  assert_int_equal(stage.sent.declines, reason == NULL ? 0 : 1);
-  if (reason != NULL) {
-    assert_string_equal(sent_decline(&stage)->why, reason);
-  }
-  cv_worker_free(stage.pool);
-}
-
-static void as_it_is(struct cv_terms *terms) {
-}
-
-static void test_a_data_file_serves_its_own_scale(void **state) {
-  static const char has_none[] = "the worker's campaign file has no items.scale; expected that of the campaign";
-  const struct cv_work model = {0}, free_file = {.is_file = true}, stars = {.is_file = true, .scale = {1, 5}},
-                       points = {.is_file = true, .scale = {1, 6}};
-  declined_by(&model, a_scale, NULL);
-  declined_by(&stars, a_scale, NULL);
-  declined_by(&stars, as_it_is, NULL);
-  declined_by(&points, a_scale, "the campaign's scale is 1 to 5; expected 1 to 6, as in the worker's campaign file");
-  declined_by(&free_file, a_scale, has_none);
-  declined_by(&free_file, as_it_is, has_none);
-  declined_by(&free_file, no_mechanism, NULL);
 }
 
 static void test_weaker_terms_are_declined(void **state) {
@@ -802,7 +764,6 @@ int main(void) {
       cmocka_unit_test(test_several_tokens_of_one_worker),
       cmocka_unit_test(test_back_off),
       cmocka_unit_test(test_away_from_two_campaigns),
-      cmocka_unit_test(test_a_data_file_serves_its_own_scale),
       cmocka_unit_test(test_weaker_terms_are_declined),
       cmocka_unit_test(test_terms_that_get_weaker_later_are_declined),
       cmocka_unit_test(test_the_owners_limit_of_tokens),

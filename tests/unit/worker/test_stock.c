@@ -44,6 +44,7 @@ static bool anybody(void *data, uint64_t worker) {
 static void test_a_person_is_a_worker_and_gives_each_row_once(void **state) {
   struct cv_persons persons = make(PERSONS, 5);
   struct cv_stock *stock = stock_of(&persons, FIRST + 10, FIRST + 19);
+  uint64_t row;
   int64_t score;
   size_t taken;
   assert_int_equal(cv_stock_persons(stock), 10);
@@ -51,10 +52,10 @@ static void test_a_person_is_a_worker_and_gives_each_row_once(void **state) {
   assert_false(cv_stock_has(stock, FIRST + 10, 1));
   assert_false(cv_stock_has(stock, FIRST + 10, ARMS));
   assert_int_equal(cv_stock_left(stock, FIRST + 10), 2);
-  assert_true(cv_stock_take(stock, FIRST + 10, 2, &score));
+  assert_true(cv_stock_take(stock, FIRST + 10, 2, &row, &score));
   assert_int_equal(score, 10);
-  assert_false(cv_stock_take(stock, FIRST + 10, 2, &score));
-  assert_true(cv_stock_take(stock, FIRST + 10, 0, &score));
+  assert_false(cv_stock_take(stock, FIRST + 10, 2, &row, &score));
+  assert_true(cv_stock_take(stock, FIRST + 10, 0, &row, &score));
   assert_int_equal(cv_stock_left(stock, FIRST + 10), 0);
   assert_memory_equal(cv_stock_taken(stock, &taken), ((uint32_t[]){21, 20}), 2 * sizeof(uint32_t));
   assert_int_equal(taken, 2);
@@ -82,10 +83,11 @@ static void test_persons_do_not_come_in_the_order_of_the_file(void **state) {
   uint64_t worker, last = 0;
   uint32_t arm, rising = 0;
   for (uint32_t i = 0; i < PERSONS; i++) {
+    uint64_t row;
     int64_t score;
     assert_true(cv_stock_next(stock, 0, anybody, NULL, &worker, &arm));
     assert_int_equal(arm, 0);
-    assert_true(cv_stock_take(stock, worker, 0, &score));
+    assert_true(cv_stock_take(stock, worker, 0, &row, &score));
     cv_stock_dealt(stock, arm, 0, 0);
     rising += worker > last;
     last = worker;

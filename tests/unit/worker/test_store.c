@@ -16,10 +16,19 @@
 #include "tests/support/own_folder.h"
 #include "worker/store.h"
 
+/* Each draws another key. */
+static enum cv_err open_store(uint64_t first, uint64_t last, const uint8_t *key, struct cv_worker_store **ret,
+                              struct cv_why *why) {
+  static uint64_t opens;
+  struct cv_rng_seeded rng;
+  cv_rng_seeded_init(&rng, 7, opens++, 0, 0);
+  return cv_worker_store_open(folder.path, first, last, key, &rng.rng, ret, why);
+}
+
 static struct cv_worker_store *opened(uint64_t first, uint64_t last) {
   struct cv_worker_store *given = NULL;
   struct cv_why why = {.text = ""};
-  if (cv_worker_store_open(folder.path, first, last, &given, &why) != CV_OK) {
+  if (open_store(first, last, NULL, &given, &why) != CV_OK) {
     fail_msg("%s", why.text);
   }
   return given;
@@ -61,11 +70,12 @@ static bool mark(void *data, uint64_t row) {
   return row < 40;
 }
 
-static void test_rows_that_were_given_are_known_by_campaign_and_data_set(void **state) {
+static void test_rows_that_were_given_are_known_by_data_set(void **state) {
   struct cv_worker_store *given = opened(10, 19);
   struct cv_why why = {.text = ""};
   uint64_t marked = 0;
-  assert_int_equal(cv_worker_store_rows(given, "films", UINT64_MAX - 3, mark, &marked, &why), CV_OK);
+  assert_int_equal(cv_worker_store_data(given, "/films.csv", UINT64_MAX - 3, &why), CV_OK);
+  assert_int_equal(cv_worker_store_rows(given, UINT64_MAX - 3, mark, &marked, &why), CV_OK);
   assert_int_equal(marked, 0);
   assert_int_equal(cv_worker_store_note_rows(given, (uint32_t[]){3, 17}, 2), CV_OK);
   cv_worker_store_note(given, 12, 2);
@@ -73,17 +83,94 @@ static void test_rows_that_were_given_are_known_by_campaign_and_data_set(void **
   assert_int_equal(cv_worker_store_note_rows(given, (uint32_t[]){5}, 1), CV_OK); /* not kept */
   cv_worker_store_close(given);
   given = opened(1, 9); /* rows belong to the data set, in any range */
-  assert_int_equal(cv_worker_store_rows(given, "books", 4, mark, &marked, &why), CV_OK);
+  assert_int_equal(cv_worker_store_rows(given, 4, mark, &marked, &why), CV_OK);
   assert_int_equal(marked, 0);
   assert_int_equal(cv_worker_store_note_rows(given, (uint32_t[]){50}, 1), CV_OK);
   keep(given);
-  assert_int_equal(cv_worker_store_rows(given, "books", 4, mark, &marked, &why), CV_ERR_INVALID);
-  assert_non_null(strstr(why.text, "a stored row is not in the data of campaign \"books\""));
+  assert_int_equal(cv_worker_store_rows(given, 4, mark, &marked, &why), CV_ERR_INVALID);
+  assert_non_null(strstr(why.text, "a stored row is not in the data file"));
   marked = 0;
-  assert_int_equal(cv_worker_store_rows(given, "films", 4, mark, &marked, &why), CV_ERR_INVALID);
-  assert_non_null(strstr(why.text, "the stored rows of campaign \"films\" belong to another data set; expected the"));
-  assert_int_equal(cv_worker_store_rows(given, "films", UINT64_MAX - 3, mark, &marked, &why), CV_OK);
+  assert_int_equal(cv_worker_store_data(given, "/films.csv", 4, &why), CV_ERR_INVALID);
+  assert_non_null(strstr(why.text, "the stored rows of /films.csv belong to another data set; expected the unchanged"));
+  assert_int_equal(cv_worker_store_data(given, "/films.csv", UINT64_MAX - 3, &why), CV_OK);
+  assert_int_equal(cv_worker_store_rows(given, UINT64_MAX - 3, mark, &marked, &why), CV_OK);
   assert_true(marked == (UINT64_C(1) << 3 | UINT64_C(1) << 17));
+  cv_worker_store_close(given);
+}
+
+/* With another key every row would be randomized a second time. */
+static void test_the_key_is_drawn_once(void **state) {
+  static const uint8_t shared[CV_COIN_KEY_BYTES] = {1, 2, 3};
+  uint8_t key[CV_COIN_KEY_BYTES];
+  struct cv_worker_store *given = opened(1, 2), *other = NULL;
+  struct cv_why why = {.text = ""};
+  memcpy(key, cv_worker_store_key(given), sizeof(key));
+  cv_worker_store_close(given); /* nothing was committed but the key */
+  given = opened(5, 9);
+  assert_memory_equal(cv_worker_store_key(given), key, sizeof(key));
+  cv_worker_store_close(given);
+  assert_int_equal(open_store(1, 2, shared, &other, &why), CV_ERR_INVALID);
+  assert_string_equal(why.text,
+                      "state: its rows have left under another key than that of row_key; expected that key, or "
+                      "none, as another one would randomize each row anew");
+  assert_int_equal(open_store(1, 2, key, &given, &why), CV_OK);
+  cv_worker_store_close(given);
+  assert_int_equal(unlink(folder_file(&folder, "given.db")), 0);
+  given = opened(1, 2);
+  assert_memory_not_equal(cv_worker_store_key(given), key, sizeof(key));
+  cv_worker_store_close(given);
+  assert_int_equal(unlink(folder_file(&folder, "given.db")), 0);
+  assert_int_equal(open_store(1, 2, shared, &given, &why), CV_OK);
+  cv_worker_store_close(given);
+  given = opened(1, 2);
+  assert_memory_equal(cv_worker_store_key(given), shared, sizeof(shared));
+  cv_worker_store_close(given);
+}
+
+/* A campaign by another number or another name is another one, and so is one under another law. */
+static void test_a_data_set_serves_as_many_campaigns_as_its_owner_allows(void **state) {
+  static const struct cv_served_campaign films = {.id = 1, .name = "films", .law = 5},
+                                         renamed = {.id = 1, .name = "movies", .law = 5},
+                                         again = {.id = 2, .name = "films", .law = 5},
+                                         weaker = {.id = 1, .name = "films", .law = 6};
+  struct cv_worker_store *given = opened(1, 2);
+  struct cv_why why = {.text = ""};
+  assert_int_equal(cv_worker_store_serve(given, 7, &films, 1, &why), CV_OK);
+  cv_worker_store_close(given);
+  given = opened(1, 2);
+  assert_int_equal(cv_worker_store_serve(given, 7, &films, 1, &why), CV_OK);
+  assert_int_equal(cv_worker_store_serve(given, 7, &renamed, 1, &why), CV_ERR_DENIED);
+  assert_string_equal(
+      why.text,
+      "the rows of the worker's data file have been disclosed 1 time, to another campaign or with another "
+      "privatizer; expected at most accept.tokens, 1");
+  assert_int_equal(cv_worker_store_serve(given, 7, &again, 1, &why), CV_ERR_DENIED);
+  assert_int_equal(cv_worker_store_serve(given, 7, &weaker, 1, &why), CV_ERR_DENIED);
+  assert_int_equal(cv_worker_store_serve(given, 8, &again, 1, &why), CV_OK); /* other rows */
+  assert_int_equal(cv_worker_store_serve(given, 7, &again, 2, &why), CV_OK);
+  assert_int_equal(cv_worker_store_serve(given, 7, &films, 2, &why), CV_OK);
+  assert_int_equal(cv_worker_store_serve(given, 7, &renamed, 2, &why), CV_ERR_DENIED);
+  assert_int_equal(cv_worker_store_serve(given, 7, &renamed, 0, &why), CV_OK);
+  cv_worker_store_close(given);
+}
+
+static void test_the_rows_of_a_part_that_have_left_are_known(void **state) {
+  static const struct cv_served_campaign films = {.id = 1, .name = "films"}, again = {.id = 2, .name = "films"};
+  struct cv_worker_store *given = opened(1, 2);
+  struct cv_why why = {.text = ""};
+  uint64_t taken[3] = {0};
+  assert_int_equal(cv_worker_store_note_taken(given, 7, &films, 2, 4), CV_OK);
+  assert_int_equal(cv_worker_store_note_taken(given, 7, &films, 0, 1), CV_OK);
+  assert_int_equal(cv_worker_store_note_taken(given, 7, &films, 2, 5), CV_OK);
+  assert_int_equal(cv_worker_store_note_taken(given, 7, &again, 1, 9), CV_OK);
+  keep(given);
+  assert_int_equal(cv_worker_store_note_taken(given, 7, &films, 0, 2), CV_OK); /* not kept */
+  cv_worker_store_close(given);
+  given = opened(1, 2);
+  assert_int_equal(cv_worker_store_taken(given, 7, &films, 3, taken, &why), CV_OK);
+  assert_memory_equal(taken, ((uint64_t[]){1, 0, 5}), sizeof(taken));
+  assert_int_equal(cv_worker_store_taken(given, 8, &films, 3, taken, &why), CV_OK); /* other rows: unchanged */
+  assert_memory_equal(taken, ((uint64_t[]){1, 0, 5}), sizeof(taken));
   cv_worker_store_close(given);
 }
 
@@ -95,7 +182,7 @@ static void test_one_process_at_a_time_has_the_file(void **state) {
   pid_t child = fork();
   assert_true(child >= 0);
   if (child == 0) {
-    bool refused = cv_worker_store_open(folder.path, 1, 2, &other, &why) == CV_ERR_STATE;
+    bool refused = open_store(1, 2, NULL, &other, &why) == CV_ERR_STATE;
     /* another program: at an exit a leak checker would search the copy of the parent's memory */
     (void)execlp(refused ? "true" : "false", "true", NULL);
     _exit(2);
@@ -111,16 +198,26 @@ static void test_what_was_changed_is_refused(void **state) {
   static const char *const edits[] = {"UPDATE given SET scores = scores - 1 WHERE worker = 2",
                                       "DELETE FROM given WHERE worker = 2",
                                       "UPDATE given SET worker = 3 WHERE worker = 2",
-                                      "DELETE FROM used_row WHERE row = 17", "UPDATE data_set SET print = 8"};
-  static const char *const tables[] = {"given", "given", "given", "used_row", "data_set"};
+                                      "DELETE FROM used_row WHERE row = 17",
+                                      "UPDATE data_set SET print = 8",
+                                      "UPDATE secret SET key = randomblob(32)",
+                                      "DELETE FROM secret",
+                                      "DELETE FROM served",
+                                      "UPDATE taken SET rows = 1"};
+  static const char *const tables[] = {"given",  "given",  "given",  "used_row", "data_set",
+                                       "secret", "secret", "served", "taken"};
   for (size_t i = 0; i < CV_COUNT(edits); i++) {
     struct cv_worker_store *given = opened(1, 2);
     struct cv_why why = {.text = ""};
     char table[40];
     uint64_t marked = 0;
     sqlite3 *db;
-    assert_int_equal(cv_worker_store_rows(given, "films", 7, mark, &marked, &why), CV_OK);
+    static const struct cv_served_campaign films = {.id = 1, .name = "films"};
+    assert_int_equal(cv_worker_store_data(given, "/films.csv", 7, &why), CV_OK);
+    assert_int_equal(cv_worker_store_serve(given, 7, &films, 0, &why), CV_OK);
+    assert_int_equal(cv_worker_store_rows(given, 7, mark, &marked, &why), CV_OK);
     assert_int_equal(cv_worker_store_note_rows(given, (uint32_t[]){3, 17}, 2), CV_OK);
+    assert_int_equal(cv_worker_store_note_taken(given, 7, &films, 2, 4), CV_OK);
     cv_worker_store_note(given, 1, 4);
     cv_worker_store_note(given, 2, 7);
     keep(given);
@@ -128,7 +225,7 @@ static void test_what_was_changed_is_refused(void **state) {
     assert_int_equal(sqlite3_open(folder_file(&folder, "given.db"), &db), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db, edits[i], NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
-    assert_int_equal(cv_worker_store_open(folder.path, 1, 2, &given, &why), CV_ERR_DAMAGED);
+    assert_int_equal(open_store(1, 2, NULL, &given, &why), CV_ERR_DAMAGED);
     (void)snprintf(table, sizeof(table), "given.db: table %s: ", tables[i]);
     assert_non_null(strstr(why.text, table));
     assert_int_equal(unlink(folder_file(&folder, "given.db")), 0);
@@ -150,7 +247,7 @@ static void test_a_count_out_of_range_is_refused(void **state) {
     assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
     given = NULL;
-    assert_int_equal(cv_worker_store_open(folder.path, 1, 2, &given, &why), CV_ERR_DAMAGED);
+    assert_int_equal(open_store(1, 2, NULL, &given, &why), CV_ERR_DAMAGED);
     assert_non_null(strstr(why.text, "given.db"));
     assert_null(given);
     assert_int_equal(unlink(folder_file(&folder, "given.db")), 0);
@@ -164,7 +261,7 @@ static void test_without_memory_nothing_is_kept_by_halves(void **state) {
     int64_t before = alloc_fault_live();
     struct cv_worker_store *given = NULL;
     alloc_fault_arm();
-    enum cv_err err = cv_worker_store_open(folder.path, 1, 3, &given, &why);
+    enum cv_err err = open_store(1, 3, NULL, &given, &why);
     if (err == CV_OK) {
       cv_worker_store_note(given, 2, (uint32_t)fault.nth);
       cv_worker_store_note(given, 3, 7);
@@ -187,8 +284,11 @@ static void test_without_memory_nothing_is_kept_by_halves(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_what_was_kept_is_there_again, make_folder, remove_folder),
-      cmocka_unit_test_setup_teardown(test_rows_that_were_given_are_known_by_campaign_and_data_set, make_folder,
+      cmocka_unit_test_setup_teardown(test_rows_that_were_given_are_known_by_data_set, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_the_key_is_drawn_once, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_a_data_set_serves_as_many_campaigns_as_its_owner_allows, make_folder,
                                       remove_folder),
+      cmocka_unit_test_setup_teardown(test_the_rows_of_a_part_that_have_left_are_known, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_one_process_at_a_time_has_the_file, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_what_was_changed_is_refused, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_a_count_out_of_range_is_refused, make_folder, remove_folder),

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+An opinion is randomized once, and a row leaves once. Against a broker that lies: it repeats, renumbers, renames,
+forgets, and calls tokens expired. Over two gateways of one file, restarts, kills and copied state folders.
+"""
+import json
+import re
+import shutil
+import types
+from collections import Counter
+
+import pytest
+
+from client.broker import FakeBroker
+from harness.commands import as_requester, crowdveil
+from harness.daemon import wait_until
+
+FILMS, RATINGS = ["Alien", "Brazil"], 90  # of each film
+LOCAL = "privacy: {mechanism: none, privatizer: {name: randomized-response, epsilon: 1}}"
+PLACES = 25
+RANGE = "gateway/1-4000"
+
+
+def rating(film, number):
+    """From 1 to 5, each row another one, so that a score says which row it is."""
+    return 1 + 4 * (film + len(FILMS) * number) / (len(FILMS) * RATINGS)
+
+
+def write_campaign(folder, name="films", privacy=LOCAL, more="", limits="", item="film"):
+    rows = [f"{film},{rating(at, i):.6f},person {i}\n" for i in range(RATINGS) for at, film in enumerate(FILMS)]
+    (folder / "films.csv").write_text("film,stars,who\n" + "".join(rows))
+    file = folder / f"{name}.yaml"
+    file.write_text(f"campaign: {name}\nitems: {{source: csv, path: films.csv, item: film, score: stars, "
+                    f"scale: [1, 5]{more}}}\npolicy: {{name: ppar, alpha: 0.2, tokens_per_round: 30}}\n{privacy}\n"
+                    f"limits: {{tokens: 1000, idle: 2s{limits}}}\n")
+    return file
+
+
+class Interrogation:
+    """A broker that asks for places of the first film, and what the gateway gave for each."""
+
+    def __init__(self, *rounds, places=PLACES, epsilon=1.0, tokens=1000):
+        """`rounds`: campaign, name and verdict of each round of questions about all places."""
+        self.rounds, self.places, self.epsilon, self.tokens = rounds, places, epsilon, tokens
+        self.values = {place: [] for place in range(places)}
+        self.asked, self.is_over = 0, False
+
+    def __call__(self, broker, arrived):
+        for campaign, name, verdict in self.rounds:
+            envelope = broker.pb.Envelope()
+            terms = envelope.campaigns.add(id=campaign, name=name, requester="alice", tokens_per_worker=self.tokens,
+                                           arms=len(FILMS), lease_ms=5000)
+            terms.privatizer.name, terms.mechanism.name = "randomized-response", "none"
+            terms.privatizer.params.add(key="epsilon", number=self.epsilon)
+            terms.scale.low, terms.scale.high = 1, 5
+            broker.tell(envelope)
+            for place in range(self.places):
+                if not self.ask(broker, arrived, campaign, place, verdict):
+                    break
+        self.is_over = True
+
+    def ask(self, broker, arrived, campaign, place, verdict):
+        """False: the gateway declines the campaign, or has no row."""
+        while not arrived:
+            broker.hear()
+        self.asked += 1
+        ticket, tokens, declines = self.asked.to_bytes(48, "big"), len(broker.tokens), len(broker.declines)
+        envelope = broker.pb.Envelope()
+        envelope.assigns.add(campaign=campaign, worker=arrived.pop(0), arms=[0], place=place, ticket=ticket)
+        broker.tell(envelope)
+        while len(broker.tokens) == tokens and len(broker.declines) == declines:
+            broker.hear()
+        if len(broker.tokens) == tokens:
+            return False
+        self.values[place].append(broker.tokens[-1].values[0])
+        if verdict is not None:
+            envelope = broker.pb.Envelope()
+            envelope.acks.add(ticket=ticket, verdict=getattr(broker.pb, f"VERDICT_{verdict}"))
+            broker.tell(envelope)
+        return True
+
+
+class Patient(Interrogation):
+    """Ends when no worker has come for two seconds."""
+
+    def ask(self, broker, arrived, *rest):
+        broker.sock.settimeout(2)
+        try:
+            return super().ask(broker, arrived, *rest)
+        except TimeoutError:
+            self.is_over = True
+            raise
+
+
+@pytest.fixture
+def interrogate(deployment, worker_program):
+    """`start(interrogation, campaign file, settings, folder of the state, identity)`: a gateway and that broker, until
+    all is asked. Returns the broker and the daemon."""
+    made = []
+
+    def start(questions, file, settings=None, state="state", identity=RANGE):
+        broker = FakeBroker(deployment.pki.issue("broker/main"), questions)
+        made.append(broker)
+        deployment.broker = types.SimpleNamespace(address=broker.address, name="fake",
+                                                  process=types.SimpleNamespace(poll=lambda: 0))
+        daemon = deployment.start_worker(identity, file, {
+            "exit_when_done": False, "seed": None, "state": deployment.state(state),
+            "accept": {"privatizers": "randomized-response", "mechanisms": "none", "epsilon": 1}, **(settings or {})})
+        wait_until(lambda: questions.is_over or broker.failures, "the broker has asked all")
+        return broker, daemon
+    yield start
+    for broker in made:
+        assert not broker.failures, broker.failures
+        broker.close()
+
+
+def is_one_token_each(values):
+    """Of each place, however often it was asked for; and the places do not all have the same one."""
+    assert all(len(set(given)) == 1 for given in values.values()), values
+    assert len({given[0] for given in values.values()}) > 1
+    return True
+
+
+ACCEPT_ALL = {"accept": {"privatizers": "randomized-response", "mechanisms": "none", "epsilon": 1, "tokens": 9}}
+
+
+def test_a_row_has_one_token_whatever_the_broker_says(interrogate, tmp_path):
+    """It repeats under other tickets and workers, calls tokens expired or refused, counts campaigns anew, restarts."""
+    file = write_campaign(tmp_path)
+    first = Interrogation((1, "films", "EXPIRED"), (1, "films", "REFUSED"), (1, "films", "ACCEPTED"),
+                          (7, "films", "EXPIRED"))
+    _, daemon = interrogate(first, file, ACCEPT_ALL)
+    assert daemon.stop() == 0
+    shutil.copytree(tmp_path / "state", tmp_path / "copy")
+    again = Interrogation((1, "films", "EXPIRED"), (8, "films", "ACCEPTED"))
+    _, daemon = interrogate(again, file, ACCEPT_ALL)
+    daemon.process.kill()
+    daemon.process.wait()
+    copied = Interrogation((1, "films", "EXPIRED"))
+    interrogate(copied, file, ACCEPT_ALL, state="copy")
+    values = {place: first.values[place] + again.values[place] + copied.values[place] for place in range(PLACES)}
+    assert all(len(given) == 4 + 2 + 1 for given in values.values()), values
+    assert is_one_token_each(values)
+
+
+def test_another_name_over_the_same_rows_has_the_same_tokens(interrogate, tmp_path):
+    """Another campaign file of the owner's, with another name: also not another draw."""
+    values = {place: [] for place in range(PLACES)}
+    for name in ("films", "movies"):
+        asked = Interrogation((1, name, "ACCEPTED"))
+        _, daemon = interrogate(asked, write_campaign(tmp_path, name), ACCEPT_ALL)
+        assert daemon.stop() == 0
+        for place, given in asked.values.items():
+            values[place] += given
+    assert all(len(given) == 2 for given in values.values()) and is_one_token_each(values)
+
+
+def test_gateways_with_one_key_give_the_same_token_of_a_row(deployment, interrogate, tmp_path):
+    file, values = write_campaign(tmp_path), {place: [] for place in range(PLACES)}
+    for state, identity in (("one", "gateway/1-2000"), ("two", "gateway/2001-4000")):
+        asked = Interrogation((1, "films", "EXPIRED"))
+        _, daemon = interrogate(asked, file, {"row_key": str(tmp_path / "row.key")}, state, identity)
+        assert daemon.stop() == 0
+        for place, given in asked.values.items():
+            values[place] += given
+    assert all(len(given) == 2 for given in values.values()) and is_one_token_each(values)
+    # Under another key each row would be randomized anew.
+    key = tmp_path / "row.key"
+    key.rename(tmp_path / "old.key")
+    daemon = deployment.start_worker(identity, file, {
+        "seed": None, "state": deployment.state("two"), "row_key": str(key), **ACCEPT_ALL})
+    assert daemon.process.wait(60) == 2
+    daemon.wait_for("state: its rows have left under another key than that of row_key; expected that key, or none")
+
+
+def test_another_epsilon_is_another_disclosure_and_the_owner_limits_them(interrogate, tmp_path):
+    file = write_campaign(tmp_path)
+    asked = Interrogation((1, "films", "ACCEPTED"), (2, "films", "ACCEPTED"))
+    broker, daemon = interrogate(asked, file)
+    why = "have been disclosed 1 time, to another campaign or with another privatizer"
+    assert [why in decline.why for decline in broker.declines] == [True], broker.declines
+    assert {len(given) for given in asked.values.values()} == {1}
+    assert daemon.stop() == 0
+    # The record outlives a restart: the campaign that was served is served on, a renamed or renumbered one is not.
+    for campaign, epsilon, tokens in ((3, 1, 0), (1, .9, 0), (1, 1, 1)):
+        asked = Interrogation((campaign, "films", "ACCEPTED"), epsilon=epsilon)
+        broker, daemon = interrogate(asked, file)
+        assert {len(given) for given in asked.values.values()} == {tokens}, (campaign, epsilon)
+        assert daemon.stop() == 0
+
+
+def test_a_part_of_a_file_gives_each_row_once_whatever_it_is_asked(interrogate, tmp_path):
+    """The same place again and again, across a kill before any acknowledgement: each time the next row."""
+    file, seen = write_campaign(tmp_path), []
+    for verdict, half in (("EXPIRED", PLACES), (None, 9), ("EXPIRED", RATINGS)):
+        asked = Interrogation(*[(1, "films", verdict)] * half, places=1)
+        _, daemon = interrogate(asked, file, {"part": "2 of 2", "unsafe_show": True})
+        seen += re.findall(r"UNSAFE shown: .* score (\S+)", daemon.text())
+        daemon.process.kill()
+        daemon.process.wait()
+    assert len(seen) == len(set(seen)) == RATINGS // 2
+    assert {round(float(score) * RATINGS) for score in seen} == set(range(1, RATINGS, 2))
+    assert "the data of this arm are used up" in daemon.text() or asked.asked > len(seen)
+
+
+def test_a_person_gives_no_second_token_for_one_that_expired(interrogate, tmp_path):
+    file = write_campaign(tmp_path, more=", worker: who")
+    asked = Patient(*[(1, "films", "EXPIRED")] * (2 * RATINGS), places=1, tokens=1)
+    _, daemon = interrogate(asked, file)
+    assert len(asked.values[0]) == RATINGS, "one of each person"
+    assert daemon.stop() == 0
+
+
+# --- two gateways and a broker that keeps to the rules
+
+NOISY = "privacy: {mechanism: none, third_party: trusted}"
+GATEWAYS = ("gateway/1-2000", "gateway/2001-4000")
+WAYS = {  # the settings of each gateway, and how often a row may leave
+    "row_key": (lambda folder, at: {"row_key": str(folder / "row.key")}, 1),
+    "part": (lambda folder, at: {"part": f"{at + 1} of 2"}, 1),
+    "seed": (lambda folder, at: {"seed": 5, "state": None}, 1),
+    "nothing": (lambda folder, at: {}, 2),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_row_leaves_once_from_two_gateways(deployment, tmp_path, way):
+    """`nothing`: each has drawn an order of its own, and says so; the ledger does not claim to know."""
+    settings, most = WAYS[way]
+    file = write_campaign(tmp_path, privacy=NOISY)
+    deployment.up(broker={"limits": {"trusted_thirdparty": True}})
+    link = as_requester(deployment)
+    workers = [deployment.start_worker(identity, file, {
+        "seed": None, "state": deployment.state(f"state{at}"), "unsafe_show": True, "concurrency": 8,
+        "accept": {"mechanisms": "none"}, **settings(tmp_path, at)}) for at, identity in enumerate(GATEWAYS)]
+    for worker in workers:
+        worker.wait_for("connected to")
+    assert crowdveil("submit", file, *link).returncode == 0
+    assert crowdveil("watch", "1", *link).returncode in (0, 4)
+    text = [worker.text() for worker in workers]
+    given = [re.findall(r"UNSAFE shown: .*( arm \d+ score \S+)", lines) for lines in text]
+    assert all(len(each) > 10 for each in given), "both gateways gave tokens"
+    counts = Counter(given[0] + given[1])
+    assert max(counts.values()) == most, counts.most_common(3)
+    ledger = crowdveil("ledger", "--json", "--file", file, *link)
+    assert json.loads(ledger.stdout)["data"]["uses_most"] is None
+    assert "is not known here" in crowdveil("ledger", "--file", file, *link).stdout
+    assert ("leave in an order of this worker's own" in text[0]) == (way == "nothing")
