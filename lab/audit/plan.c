@@ -443,6 +443,19 @@ static enum cv_err add_two_brokers(struct cv_audit_plan *plan, bool full) {
   return add_lies(plan);
 }
 
+/* Every lie to gateways, and the rows of data files with a declared scale and without one. */
+static void add_gateway(struct cv_audit_plan *plan) {
+  struct cv_audit_subject subject;
+  for (size_t i = 0; i < cv_audit_gateways(); i++) {
+    cv_audit_gateway(i, &subject);
+    keep(plan, &subject);
+  }
+  cv_audit_scale(true, CV_MICRO, &subject);
+  keep(plan, &subject);
+  cv_audit_scale(false, CV_MICRO, &subject);
+  keep(plan, &subject);
+}
+
 static void add_laplace(struct cv_audit_plan *plan) {
   struct cv_audit_subject subject;
   cv_audit_laplace(true, 1, &subject);
@@ -456,6 +469,7 @@ static enum cv_err fill(struct cv_audit_plan *plan, bool full) {
   CV_TRY(add_privatizers(plan, full));
   CV_TRY(add_pipelines(plan, full));
   CV_TRY(add_two_brokers(plan, full));
+  add_gateway(plan);
   add_laplace(plan);
   return CV_OK;
 }
@@ -471,7 +485,8 @@ enum cv_err cv_audit_plan_new(const char *only, bool full, struct cv_audit_plan 
     cv_why_set(why, "%s", cv_err_text(err));
   } else if (plan->count == 0) {
     err = cv_fail(why, CV_ERR_NOT_FOUND,
-                  "unknown part \"%.40s\" of the audit; expected a mechanism, a privatizer, pipeline or two-brokers",
+                  "unknown part \"%.40s\" of the audit; expected a mechanism, a privatizer, pipeline, two-brokers or "
+                  "gateway",
                   only);
   }
   if (err != CV_OK) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes the subjects of an audit: mechanisms, privatizers, whole pipelines with one broker and with two, verifier
- * shares, and two samplers of Laplace noise. */
+ * shares, gateways whose broker lies, data files, and two samplers of Laplace noise. */
 #ifndef CV_LAB_AUDIT_SUBJECTS_H
 #define CV_LAB_AUDIT_SUBJECTS_H
 
@@ -43,6 +43,18 @@ CV_MUST_USE enum cv_err cv_audit_two_brokers(const struct cv_spec *spec, const s
 /* What the co-broker learns from the broker's verifier share of one token, if it is made once, or under a second key,
  * too. Both claim 0: that it learns nothing. */
 void cv_audit_verify_key(bool second, struct cv_audit_subject *ret);
+
+/*
+ * Gateways that answer a broker which lies to learn one opinion; `at` counts the lies, below cv_audit_gateways(). The
+ * opinion is a row of a data file, a person (all of its rows) or a program's answer. The adversary sees all tokens, -1
+ * where none came. The claim is one token's epsilon, and for tokens under two laws the sum of both.
+ */
+size_t cv_audit_gateways(void);
+void cv_audit_gateway(size_t at, struct cv_audit_subject *ret);
+
+/* The noisy sum of a data file of which one row differs, read with a declared scale, or with one that follows from its
+ * rows. Both claim epsilon, that of noise for a sum which one row changes by a score of 1. */
+void cv_audit_scale(bool is_declared, uint64_t epsilon_micro, struct cv_audit_subject *ret);
 
 /*
  * Mironov, "On Significance of the Least Significant Bits for Differential Privacy" (2012): Laplace noise of scale

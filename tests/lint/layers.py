@@ -111,9 +111,9 @@ LAYERS = (
                     "quality", "source", "prepare", "bound", "simulate")),
     # an audit covers the whole path from a worker's score to the third-party's view, through the cores
     Layer("audit", ("lab/audit/*",), False,
-          COMMON + ("noise", "mechanism", "both", "quality", "privatizer", "identity", "wire", "crowd", "rank", "order",
-                    "chain", "share", "share-chain", "prio", "prio-shard", "prio-verify", "broker", "cobroker",
-                    "worker", "lab")),
+          COMMON + ("campaign", "noise", "mechanism", "both", "quality", "privatizer", "identity", "wire", "crowd",
+                    "rank", "order", "chain", "share", "share-chain", "prio", "prio-shard", "prio-verify", "broker",
+                    "cobroker", "source", "worker", "lab")),
     # the lab: results and their file, experiments as data, running and judging, presentation, the commands
     Layer("numbers", ("lab/result/result.[ch]", "lab/judge/statistic.[ch]"), False, BASE),
     Layer("archive", ("lab/result/archive.[ch]", "lab/result/origin.[ch]", "lab/result/merge.[ch]"), False,

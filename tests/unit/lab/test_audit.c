@@ -338,6 +338,27 @@ static void test_a_share_under_two_keys_is_opened(void **state) {
   assert_non_null(strstr(event, "opened"));
 }
 
+/* Its tokens must come through, too: an audit of none would pass anything. */
+static void test_a_lie_to_a_gateway_shows_one_token(void **state) {
+  for (size_t at = 0; at < cv_audit_gateways(); at++) {
+    struct cv_audit_subject subject;
+    cv_audit_gateway(at, &subject);
+    struct cv_audit_verdict verdict = verdict_on(&subject);
+    assert_int_equal(cv_audit_exceeds(&subject, &verdict), !subject.is_sound);
+    assert_true(verdict.certified > subject.epsilon / 2);
+  }
+}
+
+static void test_a_scale_of_the_files_own_tells_of_a_row(void **state) {
+  for (int is_declared = 0; is_declared < 2; is_declared++) {
+    struct cv_audit_subject subject;
+    cv_audit_scale(is_declared, 1000000, &subject);
+    struct cv_audit_verdict verdict = verdict_on(&subject);
+    assert_true(verdict.certified > (is_declared ? .8 : 3)); /* exactly 1 and 4 */
+    assert_int_equal(cv_audit_exceeds(&subject, &verdict), !is_declared);
+  }
+}
+
 /* ---- what must be caught ---- */
 
 static void half_draw(struct cv_mechanism *self, uint64_t n, struct cv_rng *rng) {
@@ -514,6 +535,8 @@ int main(void) {
       cmocka_unit_test(test_a_broker_is_left_with_the_sum_and_one_noise),
       cmocka_unit_test(test_a_lie_to_an_honest_broker_shows_nothing_more),
       cmocka_unit_test(test_a_share_under_two_keys_is_opened),
+      cmocka_unit_test(test_a_lie_to_a_gateway_shows_one_token),
+      cmocka_unit_test(test_a_scale_of_the_files_own_tells_of_a_row),
       cmocka_unit_test(test_a_privatizer_with_delta_is_charged_what_passes_the_noise),
       cmocka_unit_test(test_halved_noise_is_caught),
       cmocka_unit_test(test_a_node_kept_at_the_carry_is_caught),
