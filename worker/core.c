@@ -268,6 +268,23 @@ enum cv_err cv_worker_move_on(struct cv_worker *pool, uint64_t worker) {
   return CV_OK;
 }
 
+static enum cv_err check_arms(const struct cv_terms *terms, const struct cv_assign *assign, struct cv_why *why) {
+  for (uint32_t i = 0; i < assign->arms; i++) {
+    uint32_t arm = assign->arms == 1 ? assign->arm.one : assign->arm.many[i];
+    if (arm >= terms->arms) {
+      return cv_fail(why, CV_ERR_FORMAT, "assignment of arm %llu; expected 1 to %u", (unsigned long long)arm + 1,
+                     terms->arms);
+    }
+    /* Asked twice, a program or a person would be randomized twice for one token. */
+    for (uint32_t j = 0; j < i; j++) {
+      if (assign->arm.many[j] == arm) {
+        return cv_fail(why, CV_ERR_FORMAT, "arm %u twice in an assignment; expected each once", arm + 1);
+      }
+    }
+  }
+  return CV_OK;
+}
+
 /* In a campaign of pairs an assignment has an opponent, else none. */
 static enum cv_err check_opponent(const struct cv_terms *terms, const struct cv_assign *assign, struct cv_why *why) {
   if (!terms->pairs) {
@@ -291,13 +308,7 @@ static enum cv_err check_assign(const struct cv_worker *pool, const struct cv_wo
     return cv_fail(why, CV_ERR_DENIED, "the broker asks worker %llu for more than the %u tokens of the terms",
                    (unsigned long long)assign->worker, campaign->terms.tokens_per_worker);
   }
-  for (uint32_t i = 0; i < assign->arms; i++) {
-    uint32_t arm = assign->arms == 1 ? assign->arm.one : assign->arm.many[i];
-    if (arm >= campaign->terms.arms) {
-      return cv_fail(why, CV_ERR_FORMAT, "assignment of arm %llu; expected 1 to %u", (unsigned long long)arm + 1,
-                     campaign->terms.arms);
-    }
-  }
+  CV_TRY(check_arms(&campaign->terms, assign, why));
   CV_TRY(check_opponent(&campaign->terms, assign, why));
   CV_TRY(cv_worker_check_slot(pool, campaign, assign, why));
   /* A second answer under one ticket would be a second draw for the same place. */

@@ -351,7 +351,7 @@ static void put_number(uint8_t ticket[CV_TICKET_BYTES], uint32_t number) {
 
 /* To a worker that waits, most of the time. */
 static void on_assign(struct world *world, uint8_t how) {
-  uint32_t many[4] = {0, 1, 2, how >> 7 ? ARMS : 0};
+  uint32_t many[4] = {0, 1, 2, (how >> 6 & 1) != 0 ? ARMS : 0}; /* the last one is unknown, or there twice */
   uint64_t worker = how % (WORKERS + 1);
   for (uint64_t i = 0; i <= WORKERS && !world->waits[worker]; i++) {
     worker = (worker + 1) % (WORKERS + 1);
@@ -360,7 +360,11 @@ static void on_assign(struct world *world, uint8_t how) {
     return;
   }
   struct ticket *ticket = &world->ticket[world->tickets];
-  *ticket = (struct ticket){.worker = worker, .campaign = 1 + (how >> 4 & 3U), .arms = (how & 15) == 15 ? 4 : 1};
+  *ticket = (struct ticket){.worker = worker,
+                            .campaign = 1 + (how >> 4 & 3U),
+                            .arms = (how & 15) != 15 ? 1
+                                    : how >> 7       ? 4
+                                                     : 3};
   const struct cv_terms *terms = &world->terms[ticket->campaign];
   ticket->good = world->waits[worker] && acceptable(world, terms);
   ticket->tokens_per_worker = terms->tokens_per_worker;

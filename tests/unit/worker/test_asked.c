@@ -208,6 +208,19 @@ static void test_several_arms_are_several_questions(void **state) {
   cv_worker_free(stage.pool);
 }
 
+/* It would be a second random draw for the same opinion, in one token. */
+static void test_an_arm_is_asked_once_in_an_assignment(void **state) {
+  static const uint32_t arms[] = {1, 0, 1};
+  begin_pool(&asker, 8, 1);
+  begin(&stage);
+  struct cv_assign *assign = say_assign(&stage, 3, 0, 0);
+  assign->arms = 3;
+  assign->arm.many = arms;
+  deliver_bad(&stage, CV_ERR_FORMAT, "arm 2 twice in an assignment; expected each once");
+  assert_int_equal(source.questions, 0);
+  cv_worker_free(stage.pool);
+}
+
 /* The source declines: the place is free at once, and the worker rests. */
 static void test_a_question_is_passed(void **state) {
   begin_pool(&asker, 1, 4);
@@ -318,6 +331,7 @@ int main(void) {
       cmocka_unit_test(test_a_connection_that_closes_meanwhile),
       cmocka_unit_test(test_an_acknowledgement_before_the_answer_is_refused),
       cmocka_unit_test(test_several_arms_are_several_questions),
+      cmocka_unit_test(test_an_arm_is_asked_once_in_an_assignment),
       cmocka_unit_test(test_a_question_is_passed),
       cmocka_unit_test(test_the_end_of_a_campaign_withdraws_its_questions),
       cmocka_unit_test(test_as_many_arrive_as_the_source_can_take),
