@@ -46,8 +46,8 @@ struct stage {
   struct cv_work work[2];
   struct cv_worker *pool;
   struct cv_stock *stock;
-  uint64_t tickets, question; /* question 0: none is open */
-  int64_t *row;               /* where the next thing that the broker sees goes */
+  uint64_t tickets, question, questions; /* the open questions: `questions` of them, from `question` on */
+  int64_t *row;                          /* where the next thing that the broker sees goes */
 };
 
 static const int64_t NOTHING = -1;
@@ -86,12 +86,12 @@ static void give(void *data, uint64_t worker, uint32_t scores) {
 
 static void open_question(void *data, const struct cv_question *question) {
   struct stage *stage = data;
-  stage->question = question->number;
+  stage->question = stage->questions++ == 0 ? question->number : stage->question;
 }
 
 static void withdraw(void *data, uint64_t question, enum cv_withdrawn why) {
   struct stage *stage = data;
-  stage->question = 0;
+  stage->questions = 0;
 }
 
 static void told(void *data, uint64_t question, enum cv_verdict verdict) {
@@ -158,11 +158,9 @@ static enum cv_err meet_again(struct stage *stage, int64_t *ret_token) {
 /* Sends a frame and sees what comes back. The gateway closes a connection on which the broker breaks the protocol. */
 static enum cv_err say(struct stage *stage, const struct cv_crowd_frame *frame, struct cv_crowd_frame *sent) {
   enum cv_err err = cv_worker_on_crowd(stage->pool, frame, NOW_MS, NULL);
-  if (err == CV_OK && stage->question != 0) {
-    const struct cv_score_answer answer = {.value = stage->audited};
-    uint64_t question = stage->question;
-    stage->question = 0;
-    CV_TRY(cv_worker_answer(stage->pool, question, &answer, NULL));
+  const struct cv_score_answer answer = {.value = stage->audited};
+  for (; err == CV_OK && stage->questions > 0; stage->questions--) {
+    CV_TRY(cv_worker_answer(stage->pool, stage->question++, &answer, NULL));
   }
   if (err != CV_OK) {
     int64_t token;
@@ -323,6 +321,22 @@ static enum cv_err ask_expired(struct stage *stage) {
   return ask(stage, (struct demand){FIRST, 1, .verdict = CV_VERDICT_EXPIRED});
 }
 
+/* A worker whose broker broke the protocol does not come again: so another one is asked alone. */
+static enum cv_err ask_twice_at_once(struct stage *stage) {
+  static const uint32_t arms[] = {0, 0};
+  struct cv_assign assign = {.campaign = FIRST, .worker = 1, .arms = 2, .arm = {.many = arms}};
+  struct cv_crowd_frame sent;
+  CV_TRY(say(stage, &(struct cv_crowd_frame){.assigns = 1, .assign = &assign}, &sent));
+  for (size_t i = 0; i < CV_COUNT(arms); i++) {
+    *stage->row++ = sent.tokens == 0 ? NOTHING : sent.token[0].value[i];
+  }
+  return ask(stage, (struct demand){FIRST, 2, .verdict = CV_VERDICT_ACCEPTED});
+}
+
+static enum cv_err tell_at_once(struct stage *stage) {
+  return with_gateway(stage, 1, ask_twice_at_once);
+}
+
 static enum cv_err tell_expired(struct stage *stage) {
   return with_gateway(stage, 1, ask_expired);
 }
@@ -337,10 +351,9 @@ static enum cv_err tell_limited(struct stage *stage) {
   return with_gateway(stage, 1, ask_once);
 }
 
-#define AGAIN                                                                                                      \
-  .campaigns = 2, .tokens = TOKENS, .tell = tell_again, .seen = 5, .label = {                                      \
-    "token", "again", "unanswered", "repeated", "in another campaign"                                              \
-  }
+#define AGAIN                                                      \
+  .campaigns = 2, .tokens = TOKENS, .tell = tell_again, .seen = 5, \
+  .label = {"token", "again", "unanswered", "repeated", "in another campaign"}
 #define TWICE(how) .campaigns = 1, .tokens = TOKENS, .tell = (how), .seen = 2, .label = {"token", "second token"}
 
 static const struct lie lies[] = {
@@ -350,8 +363,8 @@ static const struct lie lies[] = {
     {"restarted", "randomized-response", 1, .share = 8, TWICE(tell_restart)},
     {"one key", "randomized-response", 1, .share = 8, TWICE(tell_two)},
     {"two keys", "randomized-response", 1, .is_unsound = true, .share = 8, TWICE(tell_two)},
-    {"beside", "randomized-response", 1, .share = 8, .campaigns = 3, .tokens = TOKENS, .tell = tell_beside,
-     .seen = 4, .label = {"token", "another place", "another arm", "another file"}},
+    {"beside", "randomized-response", 1, .share = 8, .campaigns = 3, .tokens = TOKENS, .tell = tell_beside, .seen = 4,
+     .label = {"token", "another place", "another arm", "another file"}},
     {"two laws", "randomized-response", .5, 1, .share = 8, .campaigns = 2, .tokens = TOKENS, .tell = tell_weaker,
      .seen = 2, .label = {"token", "weaker token"}},
     {"two laws", "laplace", .5, 1, .share = 16, .campaigns = 2, .tokens = TOKENS, .tell = tell_weaker, .seen = 2,
@@ -362,9 +375,10 @@ static const struct lie lies[] = {
      .tell = tell_expired, .seen = 2, .label = {"token", "second token"}},
     {"program", "randomized-response", 1, .source = FROM_PROGRAM, .share = 8, .campaigns = 1, .tokens = 1,
      .tell = tell_expired, .seen = 2, .label = {"token", "second token"}},
+    {"program twice", "randomized-response", 1, .source = FROM_PROGRAM, .share = 8, .campaigns = 1, .tokens = 1,
+     .tell = tell_at_once, .seen = 3, .label = {"token", "second token", "token alone"}},
     {"program limit", "randomized-response", 1, .source = FROM_PROGRAM, .limit = 1, .share = 8, .campaigns = 2,
-     .tokens = TOKENS, .tell = tell_limited, .seen = 3,
-     .label = {"token", "in another campaign", "after a restart"}},
+     .tokens = TOKENS, .tell = tell_limited, .seen = 3, .label = {"token", "in another campaign", "after a restart"}},
 };
 
 /* ---- the subject ---- */
@@ -389,8 +403,7 @@ static enum cv_err sample(const struct cv_audit_subject *self, bool neighbour, u
   struct cv_rng_seeded seeded;
   cv_rng_seeded_init(&seeded, stream, CV_RNG_PRIVATIZER, 0, 0);
   for (uint64_t run = 0; run < runs; run++, row += self->width) {
-    struct stage stage = {
-        .lie = self->thing, .audited = neighbour ? CV_GRID : 0, .rng = &seeded.rng, .row = row};
+    struct stage stage = {.lie = self->thing, .audited = neighbour ? CV_GRID : 0, .rng = &seeded.rng, .row = row};
     make_works(&stage);
     draw_key(&stage);
     CV_TRY(stage.lie->tell(&stage));
