@@ -177,8 +177,13 @@ static enum cv_err serve_rows(struct cv_worker *pool, struct cv_worker_campaign 
       return CV_ERR_NOMEM;
     }
   }
-  return record->serve(record->data, work, &campaign->terms, cv_coin_law(&campaign->privatizer->law),
-                       is_new ? campaign->taken : NULL, why);
+  enum cv_err err = record->serve(record->data, work, &campaign->terms, cv_coin_law(&campaign->privatizer->law),
+                                  is_new ? campaign->taken : NULL, why);
+  if (err != CV_OK && is_new) { /* the record has not told what has left: it is asked when the terms come again */
+    free(campaign->taken);
+    campaign->taken = NULL;
+  }
+  return err;
 }
 
 static enum cv_err on_terms(struct cv_worker *pool, const struct cv_terms *terms, struct cv_why *why) {

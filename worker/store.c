@@ -302,6 +302,18 @@ enum cv_err cv_worker_store_serve(struct cv_worker_store *store, uint64_t print,
   return in_transaction(store, serve(store, print, campaign, most, why), why);
 }
 
+/* What is noted comes after what is stored: terms may come again before the next commit. */
+static void add_noted(const struct cv_worker_store *store, uint64_t print, const struct cv_served_campaign *campaign,
+                      uint32_t arms, uint64_t *ret_taken) {
+  for (size_t i = 0; i < store->takens; i++) {
+    const struct taken *taken = &store->taken[i];
+    if (taken->print == print && taken->campaign == campaign->id && strcmp(taken->name, campaign->name) == 0 &&
+        taken->arm < arms) {
+      ret_taken[taken->arm] = taken->rows;
+    }
+  }
+}
+
 enum cv_err cv_worker_store_taken(struct cv_worker_store *store, uint64_t print,
                                   const struct cv_served_campaign *campaign, uint32_t arms, uint64_t *ret_taken,
                                   struct cv_why *why) {
@@ -312,6 +324,7 @@ enum cv_err cv_worker_store_taken(struct cv_worker_store *store, uint64_t print,
   for (;;) {
     CV_TRY(cv_db_step(store->db, stmt, &row, why));
     if (row == 0) {
+      add_noted(store, print, campaign, arms, ret_taken);
       return CV_OK;
     }
     uint64_t arm = (uint64_t)sqlite3_column_int64(stmt, 0);

@@ -63,7 +63,7 @@ struct cv_served_campaign {
 CV_MUST_USE enum cv_err cv_worker_store_serve(struct cv_worker_store *store, uint64_t print,
                                               const struct cv_served_campaign *campaign, uint64_t most,
                                               struct cv_why *why);
-/* Of a part of a data set: how many rows of each arm have left to the campaign. */
+/* Of a part of a data set: how many rows of each arm have left to the campaign, as stored or noted. */
 CV_MUST_USE enum cv_err cv_worker_store_taken(struct cv_worker_store *store, uint64_t print,
                                               const struct cv_served_campaign *campaign, uint32_t arms,
                                               uint64_t *ret_taken, struct cv_why *why);

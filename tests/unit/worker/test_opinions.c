@@ -217,6 +217,27 @@ static void test_rows_of_a_part_leave_once(void **state) {
   cv_worker_free(stage.pool);
 }
 
+/* Terms that were declined, since the record denied them, come again: the rows that have left before do not. */
+static void test_rows_of_a_part_leave_once_after_a_refusal(void **state) {
+  struct record record = {.taken = {3}};
+  const struct cv_worker_record ops = {.serve = serve, .take = take, .data = &record};
+  setup(&stage, 1, 5, 5);
+  stage.work[0].score = score_of_place;
+  stage.work[0].print = 77;
+  stage.work[0].is_part = true;
+  stage.work[0].scale = (struct cv_scale){.low = 0, .high = 5};
+  stage.config.record = &ops;
+  meet(&stage, 9);
+  flush(&stage);
+  assert_int_equal(stage.sent.declines, 1);
+  record.most = 9;
+  begin(&stage);
+  (void)say_terms(&stage, CAMPAIGN, 9);
+  deliver(&stage);
+  assert_int_equal(token_of(CAMPAIGN, 1, 50, CV_VERDICT_ACCEPTED), 1000 + 3);
+  cv_worker_free(stage.pool);
+}
+
 /* Of a person or a program, a broker that calls each token expired gets no more of them than the terms say. */
 static void test_an_expired_token_of_somebody_counts(void **state) {
   static const struct {
@@ -251,6 +272,7 @@ int main(void) {
       cmocka_unit_test(test_another_law_has_coins_of_its_own),
       cmocka_unit_test(test_a_data_file_that_has_served_enough_declines),
       cmocka_unit_test(test_rows_of_a_part_leave_once),
+      cmocka_unit_test(test_rows_of_a_part_leave_once_after_a_refusal),
       cmocka_unit_test(test_an_expired_token_of_somebody_counts),
   };
   return cmocka_run_group_tests_name("opinions", tests, NULL, NULL);

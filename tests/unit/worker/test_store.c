@@ -165,6 +165,8 @@ static void test_the_rows_of_a_part_that_have_left_are_known(void **state) {
   assert_int_equal(cv_worker_store_note_taken(given, 7, &again, 1, 9), CV_OK);
   keep(given);
   assert_int_equal(cv_worker_store_note_taken(given, 7, &films, 0, 2), CV_OK); /* not kept */
+  assert_int_equal(cv_worker_store_taken(given, 7, &films, 3, taken, &why), CV_OK);
+  assert_memory_equal(taken, ((uint64_t[]){2, 0, 5}), sizeof(taken)); /* noted before the terms came again */
   cv_worker_store_close(given);
   given = opened(1, 2);
   assert_int_equal(cv_worker_store_taken(given, 7, &films, 3, taken, &why), CV_OK);
