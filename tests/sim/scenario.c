@@ -630,6 +630,7 @@ void scenario_draw(uint64_t seed, bool calm, struct scenario *ret) {
   draw_pairs(&s);
   scenario_draw_two(&s, calm);
   scenario_draw_shared(&s, calm);
+  scenario_draw_parts(&s);
   *ret = s;
 }
 
@@ -641,7 +642,8 @@ static enum kind kind_of(const struct scenario *s) {
  * without a limit. */
 static bool can_soak(const struct scenario *s) {
   bool plays = !s->graph || (scenario_is_scripted(s) && s->edges > 0 && s->plays > 4);
-  bool goes_on = !scenario_is_exact(s) && !s->two && !s->shared && !s->persons && s->own_tokens == 0 && s->golds == 0;
+  bool goes_on =
+      !scenario_is_exact(s) && !s->two && !s->shared && !s->persons && s->own_tokens == 0 && s->golds == 0 && !s->parts;
   return is(s->privatizer.name, "none") && goes_on && s->greed == 0 && plays;
 }
 

@@ -136,6 +136,8 @@ struct scenario {
    * and one campaign, in which every person that is wanted must come. */
   bool persons, peaceful;
   uint32_t first_person;
+  bool parts; /* gateways have a part of a data file each; the most rows of an arm in a part */
+  uint32_t part_rows;
   bool wishes;             /* liars' workers wish for one arm each, or for one that does not exist */
   bool looks_back, purges; /* a requester exports the campaign before its last one again; and then purges it */
   uint32_t kept;           /* campaigns of a requester that the broker keeps; 0 = all */
@@ -168,6 +170,8 @@ void scenario_soak(enum kind kind, uint32_t campaigns, struct scenario *ret);
 void scenario_draw_two(struct scenario *scenario, bool calm);
 /* Lets one seed in some have brokers that share a database. */
 void scenario_draw_shared(struct scenario *scenario, bool calm);
+/* Lets one seed in some have gateways with a part of a data file each. */
+void scenario_draw_parts(struct scenario *scenario);
 /* The lie is one of the broker. */
 bool scenario_lies_broker(const struct scenario *scenario);
 /* A description in words, one or two lines. */

@@ -50,8 +50,11 @@ void scenario_tell(const struct scenario *s, char *to, size_t n) {
       s->requesters, s->campaigns, s->policy, s->pairs ? " of pairs" : "", s->arms, s->tokens_per_round,
       (unsigned long long)s->tokens, s->mechanism, s->horizon, s->privatizer.name, s->radius, s->settled, s->lies,
       s->golds, (double)s->budget_micro / 1e6, s->edges, s->greed, s->pools, s->picky ? " (one of them picky)" : "",
-      s->liars, s->pool_workers, s->persons ? " with rows" : "", s->own_tokens, s->pests,
-      s->impostor ? ", an impostor" : "", s->rivals, s->release_tokens, ending[s->ending],
+      s->liars, s->pool_workers,
+      s->persons ? " with rows"
+      : s->parts ? " with parts"
+                 : "",
+      s->own_tokens, s->pests, s->impostor ? ", an impostor" : "", s->rivals, s->release_tokens, ending[s->ending],
       (unsigned long long)s->ending_ms,
       s->two      ? "two"
       : s->shared ? "two that share a database, no two"

@@ -106,6 +106,14 @@
   MUST(WISHES, "persons that arrived with a wish")                                 \
   MUST(GRANTED, "persons that were assigned the arm of their wish")                \
   MUST(USED_UP, "campaigns of persons that ended because rows ran out")            \
+  MUST(PARTS, "worlds of gateways with parts of a data file")                      \
+  MUST(PARTS_LOCAL, "such worlds behind a privatizer")                             \
+  MUST(PARTS_TWO, "such worlds with two brokers")                                  \
+  MUST(PART_ROWS, "rows of parts that left")                                       \
+  MUST(PARTS_AGAIN, "arms of parts of which rows had left before a restart")       \
+  MUST(PARTS_DENIED, "records of parts that could not be read")                    \
+  MUST(PARTS_OUT, "assignments declined since a part has no more rows of the arm") \
+  MUST(SAME_TOKEN, "places asked again that had the same private token")           \
   MUST(WISHED, "assignments of liars' workers to the arm of their wish")           \
   MUST(GOLDS, "worlds with gold items")                                            \
   MUST(GOLD, "answers to gold items")                                              \

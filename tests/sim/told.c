@@ -228,6 +228,7 @@ static void check_token(struct truth *truth, const struct cv_token *token) {
   if (truth->world->scenario.persons) {
     truth_gave_row(truth, &ticket, token, number);
   }
+  truth_check_opinions(truth, &ticket, token);
   if (!truth->world->rolled_back) {
     check_kept(truth, &ticket, token, number);
   }

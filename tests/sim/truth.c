@@ -35,15 +35,17 @@ struct truth *truth_new(struct world *world) {
   truth->spent_micro = calloc(truth->workers, sizeof(*truth->spent_micro));
   truth->gave = calloc(truth->workers, sizeof(*truth->gave));
   truth->left = calloc(truth->workers, sizeof(*truth->left));
+  truth->said = calloc(truth->workers, sizeof(*truth->said));
   truth->gave_to = calloc(truth->workers, sizeof(*truth->gave_to));
   truth->campaigns = world->scenario.requesters * world->scenario.campaigns + 1;
   truth->room = 2 * truth->campaigns;
   truth->campaign = calloc(truth->room, sizeof(*truth->campaign));
   truth->asked_ms = calloc(truth->room, sizeof(*truth->asked_ms));
   truth->asked_jumps = calloc(truth->room, sizeof(*truth->asked_jumps));
-  CV_REQUIRE(truth->spent_micro != NULL && truth->gave != NULL && truth->left != NULL && truth->gave_to != NULL &&
-             truth->campaign != NULL && truth->asked_ms != NULL && truth->asked_jumps != NULL);
-  if (world->scenario.persons || world->scenario.golds > 0) {
+  CV_REQUIRE(truth->spent_micro != NULL && truth->said != NULL && truth->gave != NULL && truth->left != NULL &&
+             truth->gave_to != NULL && truth->campaign != NULL && truth->asked_ms != NULL &&
+             truth->asked_jumps != NULL);
+  if (world->scenario.persons || world->scenario.parts || world->scenario.golds > 0) {
     make_room_for_values(truth);
   }
   if (world->scenario.persons) {
@@ -79,6 +81,10 @@ void truth_free(struct truth *truth) {
   seen_fini(&truth->payers);
   seen_fini(&truth->nonces);
   seen_fini(&truth->given);
+  seen_fini(&truth->opinions);
+  seen_fini(&truth->disclosed);
+  seen_fini(&truth->tickets_left);
+  free(truth->said);
   free(truth->campaign);
   free(truth->asked_ms);
   free(truth->asked_jumps);
@@ -135,10 +141,15 @@ static void check_last(struct truth *truth, const struct cv_broker_campaign *cor
   const struct scenario *scenario = &truth->world->scenario;
   uint64_t number = release->number;
   tally(TALLY_LASTS);
-  if (!scenario->persons || release->tokens >= most ||
+  if (!(scenario->persons || scenario->parts) || release->tokens >= most ||
       (release->tokens > 0 && release->tokens < core->privacy.least_tokens) || !cv_release_is_whole(release)) {
     world_fail(truth->world, "17: release %llu of arm %u is its last one, with %llu of %llu tokens",
                (unsigned long long)number, release->arm, (unsigned long long)release->tokens, (unsigned long long)most);
+  }
+  uint64_t rows = scenario->parts && scenario->peaceful ? truth_rows_left(truth, core->id, release->arm) : 0;
+  if (rows > 0) {
+    world_fail(truth->world, "18: release %llu of arm %u is its last one, and gateways have %llu rows of it",
+               (unsigned long long)number, release->arm, (unsigned long long)rows);
   }
   uint64_t worker = scenario->persons && scenario->peaceful ? truth_find_idle(truth, release->arm) : 0;
   if (worker != 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The invariants. The truth receives everything that is sent and stored, and fails the world at the first thing that
- * contradicts them. It knows each place's score; of persons each row's, and beside gold items each token's.
+ * contradicts them. It knows each place's score; of persons and parts each row's, and beside gold items each token's.
  *
  *   1 An acknowledged token is in exactly one epoch's sum, once, whatever crashes. After every batch each open epoch
  *     has the number of tokens and the sum of its filled places, and as many slots are taken as tokens are counted; no
@@ -47,6 +47,9 @@
  *  17 A worker's counted answers to gold items, and whether they find it, are those that it gave; a restart forgets
  *     none that was acknowledged. From then on its tokens fill their places with a neutral value, as in 1. No plan and
  *     no release has a gold item.
+ *  18 Behind a privatizer a place has the same token whenever it is asked for, by whatever campaign, of whichever
+ *     gateway, before and after a restart: the one that its coin gives. A row of a part leaves once to a campaign, for
+ *     one ticket, also after a crash, and after its gateway has stored that; its token is that of the row's own coin.
  *   S Of brokers that share a database no two serve in one term. One that says that it is active has the term and has
  *     proven what it has loaded by a commit in it; its state is first, then the line of its log, then its health. One
  *     that stands by says its failure in its log, once, and in its health until a step succeeds; it has freed what it
@@ -101,7 +104,8 @@ void truth_thirdparty_lost(struct truth *truth);
  * commit. */
 void truth_counted(struct truth *truth, const struct cv_crowd_frame *answers, size_t from,
                    const struct cv_token *token);
-/* A frame leaves an honest gateway. */
+/* An honest gateway was asked for an opinion of this worker, and sends this value; then the frame leaves. */
+void truth_said(struct truth *truth, uint64_t worker, const struct part *part, int64_t value);
 void truth_gave(struct truth *truth, const struct cv_crowd_frame *frame);
 /* A requester asks for its campaign `owner`, counted from 1 over all requesters; it receives that campaign's number. */
 void truth_asking(struct truth *truth, uint32_t owner);

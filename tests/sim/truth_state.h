@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of the truth, for its own files only: truth.c (stored), told.c (sent), verdict.c (the end), spy.c. */
+/* The state of the truth, for its own files only: truth.c (stored), told.c (sent), opinions.c (by gateways), verdict.c
+ * (the end), spy.c. */
 #ifndef CV_SIM_TRUTH_STATE_H
 #define CV_SIM_TRUTH_STATE_H
 
@@ -59,6 +60,18 @@ struct campaign {
   bool purging, is_purged; /* its requester has asked for a purge; has received that it is done */
 };
 
+/* What a worker was asked for last: a place, or the row of a part at a position, and the value that it sends. */
+struct opinion {
+  uint32_t arm;
+  uint64_t at, number;
+  int64_t value;
+};
+
+struct said {
+  uint32_t values;
+  struct opinion of[SCENARIO_ARMS];
+};
+
 struct truth {
   struct world *world;
   struct campaign *campaign;  /* by id */
@@ -76,6 +89,8 @@ struct truth {
   uint64_t *left;        /* by worker, scores that have left its gateway */
   uint64_t workers;
   uint64_t *row_left; /* by row of a person, the number of the ticket it has left with; 0: it has not left */
+  struct said *said;  /* by worker */
+  struct seen opinions, disclosed, tickets_left; /* that have left; with their tickets or values; of any token */
   uint64_t commit, snapshot_commit;
   bool thirdparty_lost;
   uint64_t *asked_ms; /* by owner, the earliest time of its first request */
@@ -103,6 +118,10 @@ void truth_gave_row(struct truth *truth, const struct cv_ticket *ticket, const s
 void truth_came(struct truth *truth, const struct cv_arrive *arrive);
 /* 16: a campaign has ended; if no person came for an arm, there was none that had to. */
 void truth_check_idle(struct truth *truth, const struct campaign *campaign);
+/* 18: a token leaves its gateway. */
+void truth_check_opinions(struct truth *truth, const struct cv_ticket *ticket, const struct cv_token *token);
+/* The rows of the arm that have not left to the campaign, of all parts. */
+uint64_t truth_rows_left(const struct truth *truth, uint64_t campaign, uint32_t arm);
 /* A person with a row of the arm that has not left, whom the terms allow to give it; 0: none. */
 uint64_t truth_find_idle(const struct truth *truth, uint32_t arm);
 /* The score for `arm` of a filled place of `played`; the sum of the scores of the arm that the plan shows, as in

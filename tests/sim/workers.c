@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An honest gateway: the workers' core and turn as in worker/shell.c; the world stores what given.db would, in some
- * worlds also the rows of persons. */
+ * worlds also the rows of persons, or those of parts (parts.h). */
 #include <stdlib.h>
 
 #include "common/base/grid.h"
@@ -9,6 +9,7 @@
 #include "common/daemon/turn.h"
 #include "tests/sim/cobroker.h"
 #include "tests/sim/net.h"
+#include "tests/sim/parts.h"
 #include "tests/sim/sealing.h"
 #include "tests/sim/tally.h"
 #include "tests/sim/truth.h"
@@ -34,6 +35,7 @@ struct self {
   struct cv_session_ops sessions;
   struct cv_rng_seeded fresh;
   struct cv_duo pair;
+  struct part part;
 };
 
 /* The workers of the last honest gateway are honest about all items but the gold ones, and sometimes about those. */
@@ -42,12 +44,25 @@ static enum cv_err score(void *data, uint32_t item, const struct cv_moment *at, 
   const struct world *world = party->world;
   const struct scenario *scenario = &world->scenario;
   uint32_t arm = scenario_arm(scenario, item);
+  struct part *part = party->part;
+  part->arm = arm;
+  part->at = part->number = at->place;
+  if (scenario->parts) {
+    return part_score(part, ret_score);
+  }
   CV_REQUIRE(scenario->pairs == (at->opponent > 0) && at->opponent != arm + 1);
   bool errs = party->number + 1 == world->first_pool + scenario->pools && at->place % 3 < 2;
   *ret_score = arm < scenario->arms ? world_score(scenario, arm, at->place)
                : errs               ? CV_GRID - scenario->gold[arm - scenario->arms].answer
                                     : scenario->gold[arm - scenario->arms].answer;
   return CV_OK;
+}
+
+static void show(void *data, uint64_t worker, uint32_t arm, int64_t score, int64_t value) {
+  const struct party *party = data;
+  if (!party->world->scenario.persons) {
+    truth_said(party->world->truth, worker, party->part, value);
+  }
 }
 
 static void give(void *data, uint64_t worker, uint32_t scores) {
@@ -102,6 +117,7 @@ static enum cv_err commit(void *data, struct cv_why *why) {
     self->noted[i] = 0;
   }
   keep_rows(party);
+  part_keep(&self->part);
   return party_step(party) ? CV_OK : cv_fail(why, CV_ERR_IO, "it dies");
 }
 
@@ -221,6 +237,7 @@ static void part(struct party *party, const struct end *end) {
 
 static void frame(struct party *party, struct end *end, const uint8_t *bytes, size_t n) {
   struct world *world = party->world;
+  struct self *self = party->self;
   struct cv_why why = {.text = ""};
   enum cv_err err = take(party, end, bytes, n, &why);
   if (party->exits) {
@@ -228,6 +245,10 @@ static void frame(struct party *party, struct end *end, const uint8_t *bytes, si
   }
   if (err == CV_OK) {
     turn_over(party);
+    if (!party->dead && !party->exits && end == self->end && part_redials(&self->part)) {
+      net_close(end);
+      part(party, end);
+    }
     return;
   }
   const char *peer = end->other->party->identity.name;
@@ -325,6 +346,7 @@ static bool start(struct party *party, struct cv_why *why) {
                                 .hires = world->scenario.budget_micro > 0,
                                 .score = score,
                                 .data = party};
+  part_start(&self->part, party, &self->work);
   const struct cv_worker_config config = {
       .first = party->identity.first,
       .last = party->identity.last,
@@ -340,6 +362,9 @@ static bool start(struct party *party, struct cv_why *why) {
       .work = &self->work,
       .works = 1,
       .stock = self->stock,
+      .record = world->scenario.parts ? &self->part.record : NULL,
+      .show = show,
+      .note_data = party,
       .given = &world->given[party->identity.first],
       .give = give,
       .give_data = party,
@@ -355,6 +380,7 @@ static void stop(struct party *party) {
   struct self *self = party->self;
   cv_worker_free(self->pool);
   cv_stock_free(self->stock);
+  part_stop(&self->part);
   free(self->noted);
   free(self->wish);
   free(self);

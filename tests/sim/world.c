@@ -9,6 +9,7 @@
 #include "common/base/grid.h"
 #include "tests/sim/faults.h"
 #include "tests/sim/net.h"
+#include "tests/sim/parts.h"
 #include "tests/sim/persons.h"
 #include "tests/sim/rotation.h"
 #include "tests/sim/server.h"
@@ -436,6 +437,7 @@ static void set_up(struct world *world) {
   add_requesters(world);
   world->first_pool = world->parties;
   add_persons(world);
+  parts_add(world);
   add_crowd(world);
   add_rivals(world);
   world->truth = truth_new(world);
@@ -502,6 +504,7 @@ void world_fini(struct world *world) {
   free(world->is_served);
   free(world->given);
   free(world->row_given);
+  free(world->taken);
   cv_persons_fini(&world->persons);
   disk_fini(&world->disk_broker);
   disk_fini(&world->disk_thirdparty);

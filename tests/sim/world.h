@@ -23,6 +23,7 @@ enum { WORLD_PARTIES = 16, WORLD_DIALS = 2, WORLD_LEAGUE = 8, WORLD_LINES = 40, 
 
 struct world;
 struct party;
+struct part;
 struct end;
 
 struct party_ops {
@@ -58,8 +59,9 @@ struct party {
   uint64_t stood_ms;   /* end of its last standstill: what it should have done before, it does then */
   uint64_t starves;    /* the n-th allocation in the core's next call that makes so many fails; 0 = none */
   uint64_t refusals_seen;
-  int fuse;     /* of a party without a simulated disk: steps until it dies; 0 = it does not */
-  bool is_full; /* there is no space for what it stores next */
+  int fuse;          /* of a party without a simulated disk: steps until it dies; 0 = it does not */
+  bool is_full;      /* there is no space for what it stores next */
+  struct part *part; /* of an honest gateway while it is up */
 };
 
 /* The answer to one assignment; it may have more values than there are arms. */
@@ -126,6 +128,7 @@ struct world {
   uint32_t *given;                    /* by worker, as its gateway stores it: survives its restarts */
   struct cv_persons persons;          /* and their rows; all zero: workers are not persons */
   bool *row_given;                    /* by row, as the gateways keep it */
+  uint64_t *taken;                    /* rows of parts that have left, see parts.h; NULL: no parts */
   struct answer league[WORLD_LEAGUE]; /* assignments that hostile parties received and share */
   size_t league_n;
   bool has_snapshot, has_snapshot_thirdparty, has_snapshot_cobroker, rolled_back;
