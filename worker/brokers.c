@@ -27,6 +27,7 @@ enum cv_err cv_worker_meet_brokers(struct cv_worker *pool, struct cv_worker_camp
     return CV_OK;
   }
   CV_TRY(check_privatizer(campaign, why));
+  campaign->broker = pool->broker;
   if (campaign->session != NULL) {
     return cv_session_check(campaign->session, terms, &pool->broker, why);
   }
@@ -277,9 +278,10 @@ static enum cv_err find_asked(struct cv_worker *pool, uint64_t id, struct cv_wor
 }
 
 static enum cv_err on_session(struct cv_worker *pool, const struct cv_share_session *told, struct cv_why *why) {
-  const struct cv_duo duo = {.broker = pool->broker, .cobroker = pool->co.key};
   struct cv_worker_campaign *campaign;
   CV_TRY(find_asked(pool, told->terms.id, &campaign, why));
+  /* Not the broker that is connected now: it may be another one, which has told no terms. */
+  const struct cv_duo duo = {.broker = campaign->broker, .cobroker = pool->co.key};
   struct cv_why reason;
   enum cv_err err = cv_session_begin(campaign->session, &duo, told, &reason);
   bool is_live = cv_worker_campaign_is_live(campaign);

@@ -18,6 +18,7 @@ struct cv_worker_campaign {
   struct cv_terms terms;
   const struct cv_work *work;       /* source of its scores, unless declined; borrowed */
   struct cv_privatizer *privatizer; /* owned; NULL: declined */
+  struct cv_digest broker;          /* key of the broker that told the terms, with two brokers */
   struct cv_session *session;       /* with two brokers; owned; NULL: one broker, or declined from the start */
   uint32_t *given;                  /* per worker: tokens, or CV_GIVEN_NEVER; owned; NULL: declined from the start */
   uint64_t *taken;                  /* per arm: rows of a part that have left; owned; NULL: no part */
