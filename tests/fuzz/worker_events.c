@@ -9,12 +9,17 @@
  * leaves in two shares, bound to its place and slot, which only these two accept, and which are never the same for
  * another ticket.
  *
+ * Others have two data files, each whole or in parts, and a record of the rows, and may start again (worker_rows.h):
+ * then a row of a part leaves for one ticket of a campaign, after it was recorded, and a row has one token under each
+ * law.
+ *
  * First byte: the pool. Then two bytes for each event: its kind and its details.
  */
 #include "worker/core.h"
 
 #include "common/base/grid.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/worker_rows.h"
 #include "tests/sim/seen.h"
 #include "tests/support/duo.h"
 
@@ -44,12 +49,19 @@ struct ticket {
   bool undone;             /* acknowledged as expired: it does not count against the terms */
   bool declined;
   int64_t value[CV_VALUES_MAX];
+  /* As scored: what each value discloses, and the first score. */
+  uint32_t law, rows;
+  struct disclosure said[CV_VALUES_MAX];
+  int64_t score;
 };
 
 struct world {
   struct cv_worker *pool;
   struct cv_worker_config config;
   struct cv_work work;
+  bool of_files; /* its scores are rows of data files */
+  struct files files;
+  struct ticket *asked;      /* the assignment that is told now */
   struct cv_persons persons; /* all zero: workers are not persons */
   struct cv_stock *stock;
   bool kept[OWN_ROWS];
@@ -63,7 +75,8 @@ struct world {
   bool retold[CAMPAIGNS + 1];           /* with other terms than at first */
   struct ticket ticket[TICKETS];
   size_t tickets;
-  bool of_two; /* the pool serves a pair of brokers, and nobody else */
+  size_t passed; /* those before are of an earlier start */
+  bool of_two;   /* the pool serves a pair of brokers, and nobody else */
   struct duo duo;
   bool co_open, stood[CAMPAIGNS + 1]; /* a session was begun, with the terms that the broker tells */
   uint8_t sessions;
@@ -81,6 +94,22 @@ static enum cv_err score_of(void *data, uint32_t arm, const struct cv_moment *at
     *ret_score = *ret_score % 2 * CV_GRID;
   }
   return CV_OK;
+}
+
+static void show(void *data, uint64_t worker, uint32_t arm, int64_t score, int64_t value) {
+  struct world *world = data;
+  struct ticket *ticket = world->asked;
+  if (ticket == NULL) { /* a session has begun */
+    return;
+  }
+  CV_REQUIRE(ticket->worker == worker && ticket->rows < CV_VALUES_MAX);
+  ticket->score = ticket->rows == 0 ? score : ticket->score;
+  ticket->said[ticket->rows++] = (struct disclosure){.file = files_find(&world->terms[ticket->campaign]),
+                                                     .law = ticket->law,
+                                                     .arm = arm,
+                                                     .row = world->files.row,
+                                                     .at = world->files.at,
+                                                     .value = value};
 }
 
 static void give(void *data, uint64_t worker, uint32_t scores) {
@@ -101,10 +130,12 @@ static bool is_same_split(const struct cv_split *a, const struct cv_split *b) {
 
 static bool acceptable(const struct world *world, const struct cv_terms *terms) {
   bool is_of_two = terms->split.score_bits != 0;
-  return terms->id != 0 && is_of_two == world->of_two && strcmp(terms->name, "fuzz") == 0 &&
-         strcmp(terms->privatizer.name, "none") == 0 &&
+  bool has_laws = world->of_files || world->stock != NULL;
+  bool is_named = strcmp(terms->name, "fuzz") == 0 || (world->of_files && strcmp(terms->name, "other") == 0);
+  return terms->id != 0 && is_of_two == world->of_two && is_named && !world->files.denied[terms->id] &&
+         (has_laws || strcmp(terms->privatizer.name, "none") == 0) &&
+         strcmp(terms->privatizer.name, "unheard-of") != 0 && terms->scale.high <= 1 &&
          (strcmp(terms->requester, "alice") == 0 || strcmp(terms->requester, "bob") == 0) &&
-         terms->privatizer.params.count == 0 &&
          (strcmp(terms->mechanism.name, "hybrid") == 0 || strcmp(terms->mechanism.name, "batch") == 0) &&
          terms->epsilon_micro <= EPSILON_MICRO && terms->arms == ARMS;
 }
@@ -115,7 +146,7 @@ static bool acceptable(const struct world *world, const struct cv_terms *terms) 
 static void hear_row(struct world *world, const struct ticket *ticket, uint32_t number) {
   const struct cv_persons *persons = &world->persons;
   uint64_t row = persons->start[ticket->worker - 1], to = persons->start[ticket->worker];
-  while (row < to && (persons->value[row] != ticket->value[0] || persons->arm[row] != ticket->arm)) {
+  while (row < to && (persons->value[row] != ticket->score || persons->arm[row] != ticket->arm)) {
     row++;
   }
   CV_REQUIRE(row < to && world->kept[row] && (world->row_left[row] == 0 || world->row_left[row] == number + 1));
@@ -182,9 +213,13 @@ static void hear_token(struct world *world, const struct cv_token *token) {
   }
   CV_REQUIRE(token->values == ticket->arms);
   for (size_t i = 0; i < token->values; i++) {
-    CV_REQUIRE(token->value[i] >= 0 && token->value[i] <= CV_GRID);
+    CV_REQUIRE(ticket->law == 3 || (token->value[i] >= 0 && token->value[i] <= CV_GRID));
     CV_REQUIRE(!ticket->left || token->value[i] == ticket->value[i]);
     ticket->value[i] = token->value[i];
+    if (world->of_files) {
+      CV_REQUIRE(i < ticket->rows && ticket->said[i].value == token->value[i]);
+      files_hear(&world->files, ticket->campaign, number, &ticket->said[i]);
+    }
   }
   ticket->left = true;
   if (world->stock != NULL) {
@@ -205,15 +240,16 @@ static void hear_decline(struct world *world, const struct cv_decline *decline) 
   }
 }
 
-/* With two brokers each slot counts once, and for ever. */
+/* With two brokers each slot counts once, and for ever; so does a token of a person behind a privatizer. */
 static void check_limits(const struct world *world) {
   for (uint64_t worker = 1; worker <= WORKERS; worker++) {
     uint64_t sum = world->before[worker - 1], given[CAMPAIGNS + 1] = {0};
-    for (size_t i = 0; i < world->tickets; i++) {
+    for (size_t i = world->passed; i < world->tickets; i++) {
       const struct ticket *ticket = &world->ticket[i];
       bool counts = ticket->worker == worker && ticket->left && !ticket->again;
       sum += counts ? ticket->arms : 0;
-      given[ticket->campaign] += counts && (world->of_two || !ticket->undone);
+      bool is_known = world->of_two || (world->stock != NULL && ticket->law > 0);
+      given[ticket->campaign] += counts && (is_known || !ticket->undone);
       CV_REQUIRE(!counts || world->retold[ticket->campaign] || given[ticket->campaign] <= ticket->tokens_per_worker);
     }
     CV_REQUIRE(sum <= world->told[worker - 1]); /* scores are reported as given before they leave */
@@ -305,9 +341,36 @@ static void on_open(struct world *world, uint8_t how) {
   }
 }
 
+static void start_pool(struct world *world) {
+  struct cv_why why = {.text = ""};
+  CV_REQUIRE(cv_worker_new(&world->config, &world->pool, &why) == CV_OK);
+}
+
+/* A gateway of data files may start again, with its record, and what the broker has told is gone. */
 static void on_shut(struct world *world, uint8_t how) {
-  (void)how;
   shut(world);
+  if (world->of_files && how % 4 == 3) {
+    cv_worker_free(world->pool);
+    memcpy(world->before, world->told, sizeof(world->before));
+    memset(world->terms, 0, sizeof(world->terms));
+    memset(world->retold, 1, sizeof(world->retold)); /* it does not know how many tokens have left */
+    world->passed = world->tickets;
+    start_pool(world);
+  }
+}
+
+/* Terms with a law, and of a data file mostly with its scale. */
+static void set_terms(const struct world *world, uint8_t how, struct cv_terms *terms) {
+  uint32_t law = how >> 5 & 1U;
+  (void)snprintf(terms->mechanism.name, sizeof(terms->mechanism.name), "%s", (how & 16) != 0 ? "batch" : "hybrid");
+  if (world->of_files) {
+    law |= how >> 2 & 2U;
+    terms->epsilon_micro = EPSILON_MICRO;
+    terms->scale = (struct cv_scale){.low = 0, .high = how == 0x75 ? 2 : 1};
+  }
+  if (strcmp(terms->privatizer.name, "none") == 0) {
+    files_set_law(&terms->privatizer, law);
+  }
 }
 
 static void on_terms(struct world *world, uint8_t how) {
@@ -329,6 +392,9 @@ static void on_terms(struct world *world, uint8_t how) {
   } else if (how == 0x7f) {
     terms.tokens_per_worker = UINT32_MAX;
   }
+  if (world->of_files || world->stock != NULL) {
+    set_terms(world, how, &terms);
+  }
   if (world->of_two) {
     terms.split = how == 0x31 ? (struct cv_split){0} : world->duo.split;
     terms.split.score_bits += how == 0x33;
@@ -336,9 +402,11 @@ static void on_terms(struct world *world, uint8_t how) {
     terms.lease_ms = 4000;
   }
   struct cv_terms *known = &world->terms[terms.id];
+  world->files.denied[terms.id] = false;
   if (say(world, &(struct cv_crowd_frame){.campaigns = 1, .campaign = &terms})) {
-    bool differs = known->id != 0 &&
-                   (known->tokens_per_worker != terms.tokens_per_worker || !is_same_split(&known->split, &terms.split));
+    bool differs =
+        known->id != 0 && (known->tokens_per_worker != terms.tokens_per_worker ||
+                           files_law(known) != files_law(&terms) || !is_same_split(&known->split, &terms.split));
     world->retold[terms.id] = world->retold[terms.id] || differs;
     *known = terms;
   }
@@ -369,7 +437,7 @@ static void on_assign(struct world *world, uint8_t how) {
   ticket->good = world->waits[worker] && acceptable(world, terms);
   ticket->tokens_per_worker = terms->tokens_per_worker;
   struct cv_assign assign = {.campaign = ticket->campaign, .worker = worker, .arms = ticket->arms};
-  assign.place = world->tickets % (ROWS + 4);
+  assign.place = world->of_files ? how % 4 : world->tickets % (ROWS + 4); /* of files the same ones again */
   assign.arm.one = ticket->arm = how >> 5 & 3;
   if (assign.arms > 1) {
     assign.arm.many = many;
@@ -381,7 +449,10 @@ static void on_assign(struct world *world, uint8_t how) {
   }
   put_number(assign.ticket, (uint32_t)world->tickets++);
   world->waits[worker] = false;
+  ticket->law = files_law(terms);
+  world->asked = ticket;
   (void)say(world, &(struct cv_crowd_frame){.assigns = 1, .assign = &assign});
+  world->asked = NULL;
 }
 
 static void on_ack(struct world *world, uint8_t how) {
@@ -528,8 +599,15 @@ static void start_stock(struct world *world) {
   world->config.stock = world->stock;
 }
 
+static void start_files(struct world *world, uint8_t parts) {
+  world->of_files = true;
+  files_start(&world->files, parts);
+  world->config.record = &world->files.record;
+  world->config.work = world->files.work;
+  world->config.works = FILES;
+}
+
 static void start(struct world *world, uint8_t how) {
-  struct cv_why why = {.text = ""};
   *world = (struct world){.now_ms = 1000};
   cv_rng_seeded_init(&world->rng, 1, CV_RNG_PRIVATIZER, 0, 0);
   duo_init(&world->duo, (how & 0x10) != 0 ? CV_SPLIT_BIT : CV_SPLIT_SCORE);
@@ -551,7 +629,10 @@ static void start(struct world *world, uint8_t how) {
       .give = give,
       .give_data = world,
       .rng = &world->rng.rng,
+      .coin_key = (const uint8_t *)"32 bytes, the same at each start.",
+      .show = show,
       .note = note,
+      .note_data = world,
   };
   world->config.accept.tokens = how >> 7 ? 2 : 0;
   if (world->of_two) {
@@ -561,9 +642,14 @@ static void start(struct world *world, uint8_t how) {
   } else if ((how & 13) == 13) { /* persons are not hired */
     world->work.hires = false;
     start_stock(world);
+  } else if ((how & 6) == 4) {
+    start_files(world, how >> 5 & 3);
+  }
+  if (world->of_files || world->stock != NULL) {
+    world->config.accept.privatizers = "none, randomized-response, laplace";
   }
   world->before[0] = world->told[0] = how >> 7 & how >> 3 & 1;
-  CV_REQUIRE(cv_worker_new(&world->config, &world->pool, &why) == CV_OK);
+  start_pool(world);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
