@@ -119,7 +119,7 @@ bool cv_worker_hold(struct cv_worker *pool, const struct cv_worker_campaign *cam
 /* A token of a place is rounded alike each time. */
 static bool measure(const struct cv_worker *pool, uint32_t score_bits, const struct cv_assign *assign, int64_t value,
                     uint64_t *ret) {
-  const struct cv_opinion opinion = {.arm = assign->arm.one, .number = assign->place};
+  const struct cv_opinion opinion = {.arm = assign->arm.one, .opponent = assign->opponent, .number = assign->place};
   struct cv_coin coin;
   cv_coin_init(&coin, pool->coin_key, NULL, &opinion);
   bool can = cv_worker_measure(score_bits, value, &coin.rng, ret);

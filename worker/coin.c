@@ -36,8 +36,9 @@ void cv_coin_init(struct cv_coin *coin, const uint8_t key[CV_COIN_KEY_BYTES], co
   law = law == NULL ? &rounding : law;
   const struct cv_matrix none = {0}, *matrix = law->matrices == 0 ? &none : cv_local_matrix(law, opinion->arm);
   /* All that the draw depends on but the score: two laws, or two opinions, never share bits. */
-  const uint64_t field[] = {(uint64_t)law->kind, law->epsilon_micro, law->delta_pico, law->printed,   matrix->p00_micro,
-                            matrix->p11_micro,   opinion->source,    opinion->arm,    opinion->number};
+  const uint64_t field[] = {(uint64_t)law->kind, law->epsilon_micro, law->delta_pico, law->printed,
+                            matrix->p00_micro,   matrix->p11_micro,  opinion->source, opinion->arm,
+                            opinion->opponent,   opinion->number};
   uint8_t bound[sizeof(field)], *at = bound;
   for (size_t i = 0; i < CV_COUNT(field); i++) {
     at = put(at, field[i]);

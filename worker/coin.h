@@ -23,7 +23,8 @@ enum { CV_COIN_KEY_BYTES = 32, CV_COIN_WORDS = 4 };
 struct cv_opinion {
   uint64_t source; /* fingerprint of the data set; 0: simulated */
   uint32_t arm;
-  uint64_t number; /* of the row or place, among those of the arm */
+  uint32_t opponent; /* 1 + the arm that it is compared with; 0: none */
+  uint64_t number;   /* of the row or place, among those of the arm */
 };
 
 struct cv_coin {

@@ -354,7 +354,7 @@ static enum cv_err score_of(struct cv_worker *pool, const struct cv_worker_campa
                             uint32_t arm, const struct cv_moment *at, int64_t *ret_score, struct cv_opinion *ret) {
   const struct cv_work *work = campaign->work;
   struct cv_moment moment = *at;
-  *ret = (struct cv_opinion){.source = work->print, .arm = arm, .number = at->place};
+  *ret = (struct cv_opinion){.source = work->print, .arm = arm, .opponent = at->opponent, .number = at->place};
   if (pool->config.stock != NULL) {
     return cv_stock_take(pool->config.stock, worker, arm, &ret->number, ret_score) ? CV_OK : CV_ERR_LIMIT;
   }
@@ -371,12 +371,21 @@ static enum cv_err score_of(struct cv_worker *pool, const struct cv_worker_campa
   return CV_OK;
 }
 
+/* Whether a token that has left counts against the worker's tokens even if it filled no slot: the worker is somebody,
+ * whose scores the broker must not learn. Else a broker that calls every token expired buys as many as it likes. */
+static bool discloses(const struct cv_worker *pool, const struct cv_worker_campaign *campaign) {
+  bool is_local = campaign->privatizer != NULL && campaign->privatizer->law.epsilon_micro != CV_EPSILON_NONE;
+  return is_local && (pool->config.stock != NULL || pool->config.asker != NULL);
+}
+
 enum cv_err cv_worker_give(struct cv_worker *pool, struct cv_worker_campaign *campaign, struct cv_pending *pending) {
   bool made, counts;
   CV_TRY(cv_worker_make_shares(pool, campaign, pending, &made, &counts));
   if (!made) {
     return CV_OK;
   }
+  /* Of the privatizer that made it: the terms may change before it is acknowledged. */
+  pending->is_disclosed = discloses(pool, campaign);
   /* Count before the token is queued: the shell stores the count before the frame leaves. */
   campaign->given[pending->worker - pool->config.first]++;
   pool->spent_due = true;
@@ -483,13 +492,6 @@ static void note_refusal(struct cv_worker *pool, const char *why) {
   }
 }
 
-/* Whether a token that has left counts against the worker's tokens even if it filled no slot: the worker is somebody,
- * whose scores the broker must not learn. Else a broker that calls every token expired buys as many as it likes. */
-static bool is_disclosed(const struct cv_worker *pool, const struct cv_worker_campaign *campaign) {
-  bool is_local = campaign->privatizer != NULL && campaign->privatizer->law.epsilon_micro != CV_EPSILON_NONE;
-  return is_local && (pool->config.stock != NULL || pool->config.asker != NULL);
-}
-
 static enum cv_err on_ack(struct cv_worker *pool, const struct cv_crowd_ack *ack, struct cv_why *why) {
   struct cv_pending *pending = cv_pendings_find(&pool->pendings, ack->ticket);
   if (pending == NULL) {
@@ -500,6 +502,7 @@ static enum cv_err on_ack(struct cv_worker *pool, const struct cv_crowd_ack *ack
     return cv_fail(why, CV_ERR_STATE, "an acknowledgement of an unsent token");
   }
   uint64_t worker = pending->worker;
+  bool is_disclosed = pending->is_disclosed;
   struct cv_worker_campaign *campaign = cv_worker_campaigns_find(&pool->campaigns, pending->campaign);
   uint32_t *given = campaign == NULL || campaign->given == NULL ? NULL : &campaign->given[worker - pool->config.first];
   cv_asked_tell(pool, pending, ack->verdict);
@@ -514,7 +517,7 @@ static enum cv_err on_ack(struct cv_worker *pool, const struct cv_crowd_ack *ack
       break;
     case CV_VERDICT_EXPIRED: /* the token filled no slot */
       pool->figures.expired++;
-      if (given != NULL && *given != CV_GIVEN_NEVER && !is_disclosed(pool, campaign)) {
+      if (given != NULL && *given != CV_GIVEN_NEVER && !is_disclosed) {
         --*given;
       }
       break;

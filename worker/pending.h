@@ -33,6 +33,8 @@ struct cv_pending {
   uint64_t question;
   uint32_t open;
   enum cv_waits waits;
+  /* A privatized token of somebody: whatever the broker says of it, it has told what it could tell. */
+  bool is_disclosed;
   struct cv_pending_split *split; /* NULL: one broker */
   struct cv_pending *next;        /* in its bucket, or in the free list */
 };

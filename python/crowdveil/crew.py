@@ -126,6 +126,7 @@ class Token:
     campaign: int
     fields: dict[str, Any]
     place: Optional[Place] = None
+    is_private: bool = False  # whatever the broker says of it, it has told what it could tell
 
 
 @dataclass
@@ -316,7 +317,8 @@ class Crew:
             fields = {"share": session.sealer.share(values[0], question.place)}
             counts = int(session.use(question.place))
         del self.questions[question.ticket]
-        self.pending[question.ticket] = Token(question.worker, question.campaign, fields, question.place)
+        self.pending[question.ticket] = Token(question.worker, question.campaign, fields, question.place,
+                                              question.law.epsilon_micro is not None)
         terms.given[question.worker] += 1
         self.given[question.worker] += counts
         self.unstored.add(question.worker)
@@ -339,10 +341,9 @@ class Crew:
             self.counts.accepted += 1
         elif verdict == 2:
             self.counts.duplicates += 1
-        elif verdict == 3:  # it filled no place; but a privatized one has told what it could tell, and counts
+        elif verdict == 3:  # it filled no place, so that it does not count against tokens_per_worker
             self.counts.expired += 1
-            if given[worker] < NEVER and (terms.law is None or terms.law.epsilon_micro is None):
-                given[worker] -= 1
+            given[worker] -= given[worker] < NEVER and not token.is_private
         else:  # what is refused once is refused again
             self.counts.refused += 1
             given[worker] = NEVER

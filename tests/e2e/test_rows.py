@@ -60,7 +60,8 @@ def test_rows_that_do_not_last_for_a_first_plan_are_refused(tmp_path):
 
 @pytest.mark.parametrize("more, why", [
     ("", "the first plan needs 300 of them; expected a larger epsilon or fewer items"),
-    ("graph: {p: 0.2, seed: 7}\n", "expected items with simulated scores, since a privatizer randomizes each row once")])
+    ("graph: {p: 0.2, seed: 7}\n",
+     "expected items with simulated scores, since a privatizer randomizes each row once")])
 def test_no_advice_to_draw_rows_again_behind_a_privatizer(tmp_path, more, why):
     write_films(tmp_path)
     campaign = tmp_path / "films.yaml"

@@ -22,13 +22,16 @@ void truth_said(struct truth *truth, uint64_t worker, const struct part *part, i
   struct said *said = &truth->said[worker];
   said->values = part->at >> PLACE_BITS == 0 ? 0 : said->values;
   CV_REQUIRE(said->values < SCENARIO_ARMS);
-  said->of[said->values++] = (struct opinion){.arm = part->arm, .at = part->at, .number = part->number, .value = value};
+  said->of[said->values++] = (struct opinion){
+      .arm = part->arm, .opponent = part->opponent, .at = part->at, .number = part->number, .value = value};
 }
 
 /* What the coin of the opinion gives. */
 static int64_t value_of(const struct scenario *scenario, const struct opinion *said) {
-  const struct cv_opinion opinion = {
-      .source = scenario->parts ? PARTS_PRINT : 0, .arm = said->arm, .number = said->number};
+  const struct cv_opinion opinion = {.source = scenario->parts ? PARTS_PRINT : 0,
+                                     .arm = said->arm,
+                                     .opponent = said->opponent,
+                                     .number = said->number};
   struct cv_coin coin;
   cv_coin_init(&coin, scenario->coin_key, &scenario->applied.law, &opinion);
   return cv_privatizer_apply(&scenario->applied, said->arm, world_score(scenario, said->arm, said->number), &coin.rng);
@@ -69,7 +72,7 @@ static void check_row(struct truth *truth, const struct cv_ticket *ticket, const
 
 /* A place has one value, whoever answers it, in whatever campaign. `first`: the ticket leaves for the first time. */
 static void check_place(struct truth *truth, const struct opinion *said, bool first) {
-  uint64_t place = mix(mix(said->arm, said->number), 0);
+  uint64_t place = mix(mix(mix(said->arm, said->number), said->opponent), 0);
   bool is_new = seen_add(&truth->opinions, place);
   bool is_local = truth->world->scenario.applied.law.epsilon_micro != CV_EPSILON_NONE;
   tally_add(TALLY_SAME_TOKEN, first && !is_new && is_local);

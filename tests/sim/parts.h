@@ -21,7 +21,7 @@ struct part {
   uint64_t *noted; /* by campaign and arm, rows that have left and are not stored yet; 0: none. NULL: no part */
   struct cv_worker_record record;
   bool denied; /* the record could not be read, and the campaign was declined */
-  uint32_t arm;
+  uint32_t arm, opponent;
   uint64_t at, number; /* the place, or the position in the part's order; the place, or the row */
 };
 

@@ -107,8 +107,7 @@ int64_t truth_sum(const struct truth *truth, const struct campaign *campaign, co
 void truth_counted(struct truth *truth, const struct cv_crowd_frame *answers, size_t from,
                    const struct cv_token *token) {
   const struct scenario *scenario = &truth->world->scenario;
-  bool is_told =
-      (scenario->persons || scenario->parts || scenario->golds > 0) && !scenario->two && !truth->world->rolled_back;
+  bool is_told = scenario_values_vary(scenario) && !scenario->two && !truth->world->rolled_back;
   for (size_t i = from; i < answers->acks && is_told; i++) {
     struct cv_ticket ticket;
     uint64_t first[SCENARIO_ARMS];

@@ -539,6 +539,8 @@ static void draw_pairs(struct scenario *s) {
     return;
   }
   s->pairs = true;
+  s->noise_seeded =
+      s->noise_seeded && is(s->privatizer.name, "none"); /* else the run without faults has other tokens */
   bool fresh = is(s->mechanism, "segments") || is(s->mechanism, "none") || is(s->mechanism, "per-item");
   s->policy = fresh && cv_rng_below(&rng.rng, 2) == 0 ? "pair-sort" : s->policy;
 }
@@ -660,6 +662,10 @@ void scenario_soak(enum kind kind, uint32_t campaigns, struct scenario *ret) {
   ret->journal_bytes = 2000;
   ret->looks_back = ret->purges = true;
   ret->kept = 4;
+}
+
+bool scenario_values_vary(const struct scenario *s) {
+  return s->persons || s->parts || s->golds > 0 || (s->pairs && !is(s->privatizer.name, "none"));
 }
 
 bool scenario_is_exact(const struct scenario *s) {

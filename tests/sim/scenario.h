@@ -176,6 +176,9 @@ void scenario_draw_parts(struct scenario *scenario);
 bool scenario_lies_broker(const struct scenario *scenario);
 /* A description in words, one or two lines. */
 void scenario_tell(const struct scenario *scenario, char *to, size_t n);
+/* Whether what a place's token is depends on more than the place: on its worker, the gateway's part of the rows or,
+ * behind a privatizer, the opponent. */
+bool scenario_values_vary(const struct scenario *scenario);
 /* Exact sums leave: a worker that gives is unprotected, and gives to no other campaign. */
 bool scenario_is_exact(const struct scenario *scenario);
 /* The micro-epsilon that a score costs its worker. */

@@ -17,7 +17,7 @@
 #include "tests/sim/two.h"
 #include "tests/support/mechanism.h"
 
-/* Where a place's token depends on its worker. */
+/* Where a place's token depends on its worker, or its opponent. */
 static void make_room_for_values(struct truth *truth) {
   const struct world *world = truth->world;
   for (uint32_t i = 0; i < truth->room; i++) {
@@ -45,7 +45,7 @@ struct truth *truth_new(struct world *world) {
   CV_REQUIRE(truth->spent_micro != NULL && truth->said != NULL && truth->gave != NULL && truth->left != NULL &&
              truth->gave_to != NULL && truth->campaign != NULL && truth->asked_ms != NULL &&
              truth->asked_jumps != NULL);
-  if (world->scenario.persons || world->scenario.parts || world->scenario.golds > 0) {
+  if (scenario_values_vary(&world->scenario)) {
     make_room_for_values(truth);
   }
   if (world->scenario.persons) {

@@ -62,7 +62,7 @@ struct campaign {
 
 /* What a worker was asked for last: a place, or the row of a part at a position, and the value that it sends. */
 struct opinion {
-  uint32_t arm;
+  uint32_t arm, opponent;
   uint64_t at, number;
   int64_t value;
 };

@@ -46,6 +46,7 @@ static enum cv_err score(void *data, uint32_t item, const struct cv_moment *at, 
   uint32_t arm = scenario_arm(scenario, item);
   struct part *part = party->part;
   part->arm = arm;
+  part->opponent = at->opponent;
   part->at = part->number = at->place;
   if (scenario->parts) {
     return part_score(part, ret_score);

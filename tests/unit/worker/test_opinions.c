@@ -93,6 +93,22 @@ static int64_t token_of(uint64_t id, uint64_t worker, uint64_t place, enum cv_ve
   return value;
 }
 
+/* The same of a comparison, 1 + the opponent; the token is accepted. */
+static int64_t compared(uint64_t worker, uint64_t place, uint32_t opponent) {
+  begin(&stage);
+  struct cv_assign *assign = say_assign(&stage, worker, 0, place);
+  assign->opponent = opponent;
+  memcpy(assign->ticket + 8, &(uint64_t){1000000 + worker}, sizeof(uint64_t));
+  deliver(&stage);
+  assert_int_equal(stage.sent.tokens, 1);
+  const struct cv_token token = *sent_token(&stage, 0);
+  int64_t value = token.value[0];
+  begin(&stage);
+  say_ack(&stage, &token, CV_VERDICT_ACCEPTED, NULL);
+  deliver(&stage);
+  return value;
+}
+
 static void meet_privately(uint64_t workers, const uint8_t *key) {
   setup(&stage, 1, workers, 1000);
   stage.work[0].score = score_of_half;
@@ -152,6 +168,56 @@ static void test_another_law_has_coins_of_its_own(void **state) {
   }
   assert_in_range(differ, PLACES / 4, 3 * PLACES / 4);
   cv_worker_free(stage.pool);
+}
+
+/* Who is compared is part of the opinion: one bit for two comparisons would tell whether they are alike. */
+static void test_a_comparison_with_another_has_coins_of_its_own(void **state) {
+  enum { PLACES = 60 };
+  static const uint8_t key[CV_COIN_KEY_BYTES] = {3};
+  uint32_t differ = 0;
+  setup(&stage, 1, 3 * PLACES, 1000);
+  stage.work[0].score = score_of_half;
+  stage.work[0].pairs = true;
+  stage.config.coin_key = key;
+  start(&stage);
+  flush(&stage);
+  begin(&stage);
+  say_hello(&stage);
+  ask_privately(CAMPAIGN, "test", .5);
+  stage.terms[0].pairs = true;
+  deliver(&stage);
+  for (uint64_t place = 0; place < PLACES; place++) {
+    int64_t first = compared(1 + 3 * place, place, 2);
+    assert_int_equal(compared(2 + 3 * place, place, 2), first);
+    differ += compared(3 + 3 * place, place, 3) != first;
+  }
+  assert_in_range(differ, PLACES / 4, 3 * PLACES / 4);
+  cv_worker_free(stage.pool);
+}
+
+/* Terms that come later do not make a token that has left another one. */
+static void test_what_a_privatized_token_has_told_counts_under_later_terms(void **state) {
+  struct cv_persons persons = {
+      .persons = 1, .start = (uint64_t[]){0, 2}, .arm = (uint32_t[]){0, 0}, .value = (uint32_t[]){CV_GRID, 0}};
+  const struct cv_stock_config config = {.persons = &persons, .first_worker = 1, .first = 1, .last = 1, .arms = ARMS};
+  setup(&stage, 1, 1, 1);
+  assert_int_equal(cv_stock_new(&config, &stage.config.stock), CV_OK);
+  start(&stage);
+  flush(&stage);
+  begin(&stage);
+  say_hello(&stage);
+  ask_privately(CAMPAIGN, "test", 1);
+  stage.terms[0].tokens_per_worker = 1;
+  (void)say_assign(&stage, 1, 0, 0);
+  deliver(&stage);
+  const struct cv_token token = *sent_token(&stage, 0);
+  begin(&stage);
+  (void)say_terms(&stage, CAMPAIGN, 1); /* without a privatizer */
+  say_ack(&stage, &token, CV_VERDICT_EXPIRED, NULL);
+  deliver(&stage);
+  assert_int_equal(arrived(&stage), 0);
+  cv_worker_free(stage.pool);
+  cv_stock_free(stage.config.stock);
 }
 
 /* What the record of rows was asked, and what it answers. */
@@ -270,6 +336,8 @@ int main(void) {
       cmocka_unit_test(test_a_data_file_serves_its_own_scale),
       cmocka_unit_test(test_an_opinion_is_randomized_once),
       cmocka_unit_test(test_another_law_has_coins_of_its_own),
+      cmocka_unit_test(test_a_comparison_with_another_has_coins_of_its_own),
+      cmocka_unit_test(test_what_a_privatized_token_has_told_counts_under_later_terms),
       cmocka_unit_test(test_a_data_file_that_has_served_enough_declines),
       cmocka_unit_test(test_rows_of_a_part_leave_once),
       cmocka_unit_test(test_rows_of_a_part_leave_once_after_a_refusal),
