@@ -649,6 +649,10 @@ static enum cv_err open_row_key(struct shell *shell, struct cv_why *why) {
     return CV_OK;
   }
   enum cv_err err = cv_ring_create(path, cv_clock_wall_ms() / 1000, &shell->row_key, why);
+  if (err == CV_OK) {
+    cv_log(CV_LOG_WARN,
+           "row_key %s was not there and is made: any other worker with the same data file needs a copy of it", path);
+  }
   return err == CV_ERR_EXISTS ? cv_ring_read(path, &shell->row_key, why) : err;
 }
 

@@ -160,6 +160,7 @@ def test_gateways_with_one_key_give_the_same_token_of_a_row(deployment, interrog
     for state, identity in (("one", "gateway/1-2000"), ("two", "gateway/2001-4000")):
         asked = Interrogation((1, "films", "EXPIRED"))
         _, daemon = interrogate(asked, file, {"row_key": str(tmp_path / "row.key")}, state, identity)
+        assert ("was not there and is made: any other worker" in daemon.text()) == (state == "one")
         assert daemon.stop() == 0
         for place, given in asked.values.items():
             values[place] += given
