@@ -337,6 +337,9 @@ static int64_t privatize(const struct cv_worker *pool, const struct cv_worker_ca
                          const struct cv_opinion *opinion, int64_t score) {
   const struct cv_privatizer *privatizer = campaign->privatizer;
   struct cv_coin coin;
+  if (privatizer->law.kind == CV_LOCAL_NONE) { /* no coin is thrown */
+    return cv_privatizer_apply(privatizer, opinion->arm, score, pool->config.rng);
+  }
   cv_coin_init(&coin, pool->coin_key, &privatizer->law, opinion);
   int64_t value = cv_privatizer_apply(privatizer, opinion->arm, score, &coin.rng);
   cv_coin_wipe(&coin);
