@@ -390,7 +390,8 @@ enum cv_err cv_worker_give(struct cv_worker *pool, struct cv_worker_campaign *ca
   /* Of the privatizer that made it: the terms may change before it is acknowledged. */
   pending->is_disclosed = discloses(pool, campaign);
   /* Count before the token is queued: the shell stores the count before the frame leaves. */
-  campaign->given[pending->worker - pool->config.first]++;
+  uint32_t *given = &campaign->given[pending->worker - pool->config.first];
+  *given += *given != CV_GIVEN_NEVER; /* the broker may not want the worker any more since it was asked */
   pool->spent_due = true;
   if (counts) {
     count_given(pool, pending->worker, pending->values);

@@ -127,6 +127,22 @@ static void test_a_privatized_answer_that_expired_is_not_asked_for_again(void **
   }
 }
 
+/* A broker that does not want the worker any more, and then takes what it was asked before, gets no more of it. */
+static void test_a_worker_that_was_sent_away_meanwhile_begins_no_new_count(void **state) {
+  const uint64_t worker = 1;
+  struct cv_backoff backoff = {.worker = &worker, .workers = 1, .campaign = CAMPAIGN, .why = "no more"};
+  begin_pool(&asker, 1, 2);
+  assign(1, 2, 0);
+  begin(&stage);
+  stage.frame.backoff = &backoff;
+  stage.frame.backoffs = 1;
+  deliver(&stage);
+  assert_int_equal(answer(source.asked[0].number, 77), CV_OK);
+  ack(CV_VERDICT_ACCEPTED);
+  assert_int_equal(arrived(&stage), 0);
+  cv_worker_free(stage.pool);
+}
+
 /* The place is given back, and the answer that comes then has no token. */
 static void test_after_the_lease_it_is_too_late(void **state) {
   begin_pool(&asker, 8, 1);
@@ -326,6 +342,7 @@ int main(void) {
       cmocka_unit_test(test_an_answer_comes_later),
       cmocka_unit_test(test_the_verdict_is_told),
       cmocka_unit_test(test_a_privatized_answer_that_expired_is_not_asked_for_again),
+      cmocka_unit_test(test_a_worker_that_was_sent_away_meanwhile_begins_no_new_count),
       cmocka_unit_test(test_after_the_lease_it_is_too_late),
       cmocka_unit_test(test_no_score_beyond_the_grid),
       cmocka_unit_test(test_a_connection_that_closes_meanwhile),
