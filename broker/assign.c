@@ -6,9 +6,9 @@
 
 #include "broker/campaign.h"
 #include "broker/conn.h"
-#include "broker/opponent.h"
 #include "broker/payer.h"
 #include "broker/places.h"
+#include "broker/question.h"
 #include "broker/shown.h"
 #include "broker/state.h"
 #include "broker/talk.h"
@@ -16,7 +16,8 @@
 #include "broker/workers.h"
 #include "common/base/array.h"
 
-enum { ROOM_LATER_MS = 10000, WISH_LATER_MS = 20 }; /* delays after which a worker turned away comes again */
+/* Delays after which a worker turned away comes again. */
+enum { ROOM_LATER_MS = 10000, WISH_LATER_MS = 20, ANSWERED_LATER_MS = 200 };
 static const uint32_t NONE = CV_LEASE_NONE;
 
 /* Whether the arm has a free place that the connection may have a score for, and its share of it is not used up. */
@@ -27,36 +28,61 @@ static bool has_place(const struct cv_broker *broker, const struct cv_broker_wor
              cv_broker_workers_places(broker, workers, &campaign->arm[arm]);
 }
 
-/* The next arm with a place for this connection: the paid worker's own arm, the arm the worker wishes, or any arm in
- * turn. NONE if there is none. */
+/* Whether the worker may be asked about the arm; of a pair only its place says who the opponent is. */
+static bool is_new(struct cv_broker_campaign *campaign, uint64_t worker, uint32_t arm) {
+  return campaign->spec.pairs ||
+         cv_broker_question_is_new(campaign, worker, cv_broker_question_number(campaign, arm, 0));
+}
+
+/* The arm of a place that is drawn from those that the worker may be asked for. NONE if there is none. */
+static uint32_t draw_arm(const struct cv_broker *broker, const struct cv_broker_workers *workers,
+                         struct cv_broker_campaign *campaign, const struct cv_dealing *dealing, uint64_t worker) {
+  enum { TRIES = 16 };
+  uint64_t eligible = 0;
+  for (int i = 0; i < TRIES && campaign->urn.places > 0; i++) {
+    uint32_t arm = cv_urn_draw(&campaign->urn, &campaign->order.rng);
+    if (has_place(broker, workers, campaign, dealing, arm) && is_new(campaign, worker, arm)) {
+      return arm;
+    }
+  }
+  /* Few are left, or none: look at all of them. */
+  uint32_t drawn = NONE;
+  for (uint32_t arm = 0; campaign->urn.places > 0 && arm < campaign->spec.arms; arm++) {
+    if (has_place(broker, workers, campaign, dealing, arm) && is_new(campaign, worker, arm)) {
+      uint64_t places = cv_arm_free_places(&campaign->arm[arm]);
+      eligible += places;
+      drawn = cv_rng_below(&campaign->order.rng, eligible) < places ? arm : drawn;
+    }
+  }
+  return drawn;
+}
+
+/* The arm with a place for this connection: the paid worker's own, the one that the worker wishes, or a drawn one. NONE
+ * if there is none. */
 static uint32_t pick_arm(const struct cv_broker *broker, const struct cv_broker_workers *workers,
                          struct cv_broker_campaign *campaign, const struct cv_dealing *dealing,
-                         const struct cv_seat *seat) {
+                         const struct cv_seat *seat, uint64_t worker) {
   uint32_t arms = campaign->spec.arms;
   if (seat != NULL) {
     return has_place(broker, workers, campaign, dealing, seat->arm) ? seat->arm : NONE;
   }
   /* A worker that chose its items could leave out all that it takes for gold. */
   if (workers->wish != CV_WISH_NONE && campaign->gold.terms.items == 0) {
-    return workers->wish < arms && has_place(broker, workers, campaign, dealing, workers->wish) ? workers->wish : NONE;
+    return workers->wish < arms && has_place(broker, workers, campaign, dealing, workers->wish) &&
+                   is_new(campaign, worker, workers->wish)
+               ? workers->wish
+               : NONE;
   }
-  for (uint32_t i = 0; campaign->free_places > 0 && i < arms; i++) {
-    uint32_t arm = campaign->cursor;
-    campaign->cursor = arm + 1 == arms ? 0 : arm + 1;
-    if (has_place(broker, workers, campaign, dealing, arm)) {
-      return arm;
-    }
-  }
-  return NONE;
+  return draw_arm(broker, workers, campaign, dealing, worker);
 }
 
 /* Takes a place of that arm; NONE if there is none. */
 static uint32_t take_place(const struct cv_broker *broker, const struct cv_broker_workers *workers,
                            struct cv_broker_campaign *campaign, const struct cv_dealing *dealing,
-                           const struct cv_seat *seat, uint32_t *ret_position) {
+                           const struct cv_seat *seat, uint64_t worker, uint32_t *ret_position) {
   uint32_t arm;
   do { /* an arm whose places are all filled has none left and is not picked again */
-    arm = pick_arm(broker, workers, campaign, dealing, seat);
+    arm = pick_arm(broker, workers, campaign, dealing, seat, worker);
   } while (arm != NONE && !cv_arm_take_place(campaign, arm, cv_dealing_below(dealing, arm), ret_position));
   return arm;
 }
@@ -77,6 +103,7 @@ static enum cv_err tell_terms(const struct cv_broker *broker, struct cv_broker_w
       .tokens_per_worker = campaign->spec.tokens_per_worker,
       .arms = cv_broker_gold_items(&campaign->gold),
       .pairs = campaign->spec.pairs,
+      .repeat = campaign->spec.repeat,
       .scale = campaign->spec.scale,
       .lease_ms = broker->config.limits.lease_ms,
   };
@@ -96,22 +123,8 @@ struct question {
   const struct cv_arm *arm;
   uint32_t arms, shown[CV_VALUES_MAX]; /* the items that the assignment shows, this one first */
   uint32_t opponent;                   /* 1 + the item that it is compared with; 0: none */
+  uint64_t number;                     /* question.h */
 };
-
-/* The opponent of a place: the one that the plan names, or one that is always drawn alike. */
-static enum cv_err find_opponent(const struct cv_broker *broker, const struct cv_broker_campaign *campaign,
-                                 uint32_t arm, uint32_t position, uint32_t *ret) {
-  const struct cv_opponent_place place = {
-      .campaign = campaign->id, .plan = campaign->arm[arm].plan, .arm = arm, .position = position};
-  *ret = campaign->arm[arm].opponent;
-  if (!campaign->spec.pairs || *ret > 0) {
-    return CV_OK;
-  }
-  uint32_t drawn;
-  CV_TRY(cv_opponent_draw(&broker->config.tagger, &place, campaign->spec.arms, &drawn));
-  *ret = drawn + 1; /* without gold items, items are arms */
-  return CV_OK;
-}
 
 /* Asks for the taken place of the arm. */
 static enum cv_err ask_arm(const struct cv_broker *broker, const struct cv_broker_campaign *campaign, uint32_t arm,
@@ -122,7 +135,9 @@ static enum cv_err ask_arm(const struct cv_broker *broker, const struct cv_broke
                            .arm = &campaign->arm[arm]};
   ret->arms = cv_shown_list(campaign, arm, ret->shown);
   ret->shown[0] = ret->item; /* with further arms there are no gold items, and items are arms */
-  return find_opponent(broker, campaign, arm, position, &ret->opponent);
+  CV_TRY(cv_broker_question_opponent(broker, campaign, arm, position, &ret->opponent));
+  ret->number = cv_broker_question_number(campaign, arm, ret->opponent);
+  return CV_OK;
 }
 
 /* Asks a gold item in the place of an arm, whose place stays free: the assignment looks like one of that arm. */
@@ -133,7 +148,8 @@ static void ask_gold(struct cv_broker_campaign *campaign, uint32_t gold, uint32_
                            .place = campaign->gold.asked++ / campaign->gold.terms.items,
                            .arm = &campaign->arm[arm],
                            .arms = 1,
-                           .shown = {item}};
+                           .shown = {item},
+                           .number = cv_broker_question_number(campaign, gold, 0)};
 }
 
 static enum cv_err give(struct cv_broker *broker, struct cv_broker_workers *workers,
@@ -190,6 +206,7 @@ enum fate {
   FATE_ASSIGNED,
   FATE_WAITS,     /* no place: workers behind it get none either */
   FATE_ELSEWHERE, /* there are places, but none of the arm that the worker wishes */
+  FATE_ANSWERED,  /* there are places, but the worker has answered what they ask */
   FATE_PASSED,    /* its own arm has no place; workers behind it may have other arms */
   FATE_BUSY,      /* its remaining tokens, or its epsilon, are all assigned: workers behind it may go first */
   FATE_LATER,     /* the tables have no room for its token */
@@ -222,7 +239,7 @@ static enum fate find_payer(struct cv_broker *broker, const struct cv_broker_con
     *ret_why = CV_LIFETIME_SPENT;
     return pays == CV_PAYS_LATER ? FATE_BUSY : FATE_NEVER;
   }
-  if (!cv_broker_campaign_has_room(broker, campaign, &conn->identity, worker, slot)) {
+  if (!cv_broker_campaign_has_room(broker, campaign, &conn->identity, worker, slot, 0)) {
     return FATE_LATER;
   }
   *ret_seat = seat;
@@ -230,23 +247,73 @@ static enum fate find_payer(struct cv_broker *broker, const struct cv_broker_con
   return FATE_WAITS;
 }
 
-/* What to ask this worker next: the place of an arm, which is taken, or a gold item. *ret_found is false if there is no
- * place. */
+/* Takes a place of which the worker may be asked the question; *ret_found is false if there is none. In a campaign of
+ * pairs places are taken until one has a new pair, and the others are returned. */
+static enum cv_err take_question(struct cv_broker *broker, const struct cv_broker_workers *workers,
+                                 struct cv_broker_campaign *campaign, const struct cv_dealing *dealing,
+                                 const struct cv_seat *seat, uint64_t worker, struct question *ret, bool *ret_found) {
+  enum { TRIES = 16 };
+  struct {
+    uint32_t arm, position;
+  } aside[TRIES];
+  int n = 0;
+  enum cv_err err = CV_OK;
+  for (*ret_found = false; n < TRIES && !*ret_found && err == CV_OK;) {
+    uint32_t position, arm = take_place(broker, workers, campaign, dealing, seat, worker, &position);
+    if (arm == NONE) {
+      break;
+    }
+    err = ask_arm(broker, campaign, arm, position, ret);
+    *ret_found = err == CV_OK && cv_broker_question_is_new(campaign, worker, ret->number);
+    if (!*ret_found) {
+      aside[n].arm = arm;
+      aside[n++].position = position;
+    }
+  }
+  while (n-- > 0) { /* a place that was taken has room among the returned ones */
+    enum cv_err back = cv_arm_return_place(campaign, aside[n].arm, aside[n].position);
+    err = err == CV_OK ? back : err;
+  }
+  return err;
+}
+
+/* What to ask this worker next: the place of an arm, which is taken, or a gold item. *ret_found is false if there is
+ * nothing. */
 static enum cv_err find_question(struct cv_broker *broker, const struct cv_broker_workers *workers,
                                  struct cv_broker_campaign *campaign, const struct cv_dealing *dealing,
-                                 const struct cv_seat *seat, struct question *ret, bool *ret_found) {
-  uint32_t gold = cv_broker_gold_draw(&campaign->gold, broker->config.noise), position;
-  if (gold != CV_BROKER_ARM_NONE) { /* only while other items are asked, too */
-    uint32_t beside = pick_arm(broker, workers, campaign, dealing, seat);
-    if (beside != NONE) {
-      ask_gold(campaign, gold, beside, ret);
-    }
-    *ret_found = beside != NONE;
-    return CV_OK;
+                                 const struct cv_seat *seat, uint64_t worker, struct question *ret, bool *ret_found) {
+  uint32_t gold = cv_broker_gold_draw(&campaign->gold, broker->config.noise);
+  if (gold == CV_BROKER_ARM_NONE || !is_new(campaign, worker, gold)) {
+    return take_question(broker, workers, campaign, dealing, seat, worker, ret, ret_found);
   }
-  uint32_t arm = take_place(broker, workers, campaign, dealing, seat, &position);
-  *ret_found = arm != NONE;
-  return arm == NONE ? CV_OK : ask_arm(broker, campaign, arm, position, ret);
+  /* Only while other items are asked, too. */
+  uint32_t beside = pick_arm(broker, workers, campaign, dealing, seat, worker);
+  if (beside != NONE) {
+    ask_gold(campaign, gold, beside, ret);
+  }
+  *ret_found = beside != NONE;
+  return CV_OK;
+}
+
+/* What becomes of a worker that there is nothing to ask. */
+static enum fate without_question(const struct cv_broker *broker, const struct cv_broker_workers *workers,
+                                  const struct cv_broker_campaign *campaign, const struct cv_dealing *dealing,
+                                  const struct cv_seat *seat) {
+  if (campaign->urn.places == 0) {
+    return FATE_WAITS;
+  }
+  if (seat != NULL) {
+    return FATE_PASSED;
+  }
+  if (workers->wish != CV_WISH_NONE) {
+    return FATE_ELSEWHERE;
+  }
+  for (uint32_t arm = 0; campaign->answered.questions > 0 && arm < campaign->spec.arms; arm++) {
+    if (has_place(broker, workers, campaign, dealing, arm)) {
+      return FATE_ANSWERED;
+    }
+  }
+  return FATE_WAITS;
 }
 
 static enum cv_err try_campaign(struct cv_broker *broker, struct cv_broker_conn *conn,
@@ -278,16 +345,15 @@ static enum cv_err try_campaign(struct cv_broker *broker, struct cv_broker_conn 
   CV_TRY(cv_leases_reserve(&workers->leases));
   struct question asked;
   bool found;
-  CV_TRY(find_question(broker, workers, campaign, dealing, seat, &asked, &found));
+  CV_TRY(cv_broker_question_order(broker, campaign));
+  CV_TRY(find_question(broker, workers, campaign, dealing, seat, worker, &asked, &found));
   if (!found) {
-    *ret_fate = campaign->free_places == 0      ? FATE_WAITS
-                : seat != NULL                  ? FATE_PASSED
-                : workers->wish != CV_WISH_NONE ? FATE_ELSEWHERE
-                                                : FATE_WAITS;
+    *ret_fate = without_question(broker, workers, campaign, dealing, seat);
     return CV_OK;
   }
   /* From here on the slot counts as assigned, so the worker cannot get a second place for the same token. */
   CV_TRY(cv_offers_set(&campaign->offered, cv_broker_campaign_payer_bit(campaign, worker, slot)));
+  CV_TRY(cv_broker_question_begin(campaign, worker, asked.number));
   *ret_fate = FATE_ASSIGNED;
   const struct cv_lease lease = {
       .worker = worker,
@@ -295,6 +361,7 @@ static enum cv_err try_campaign(struct cv_broker *broker, struct cv_broker_conn 
       .deadline_ms = now_ms + broker->config.limits.lease_ms,
       .again_ms = now_ms + (broker->config.limits.lease_ms / CV_AGAIN >> workers->penalty),
       .campaign = campaign->id,
+      .question = asked.number,
       .item = asked.item,
       .position = asked.position,
       .slot = slot,
@@ -335,7 +402,7 @@ static enum cv_err put_off(struct cv_broker *broker, struct cv_broker_conn *conn
 static enum cv_err assign_one(struct cv_broker *broker, struct cv_broker_conn *conn, uint64_t worker, uint64_t now_ms,
                               uint64_t wall_ms, enum fate *ret_fate) {
   enum fate fate = FATE_NEVER;
-  bool never = false, later = false, waits = false, busy = false, passed = false, elsewhere = false;
+  bool never = false, later = false, waits = false, busy = false, passed = false, elsewhere = false, answered = false;
   /* Campaigns in the order of their age; the first one that has a place assigns it. */
   for (struct cv_broker_campaign *campaign = broker->open; campaign != NULL; campaign = campaign->next_open) {
     if (!is_dealing(campaign)) {
@@ -351,6 +418,7 @@ static enum cv_err assign_one(struct cv_broker *broker, struct cv_broker_conn *c
     waits = waits || fate == FATE_WAITS;
     passed = passed || fate == FATE_PASSED;
     elsewhere = elsewhere || fate == FATE_ELSEWHERE;
+    answered = answered || fate == FATE_ANSWERED;
     busy = busy || fate == FATE_BUSY;
     later = later || fate == FATE_LATER;
     never = never || fate == FATE_NEVER;
@@ -358,6 +426,7 @@ static enum cv_err assign_one(struct cv_broker *broker, struct cv_broker_conn *c
   /* Without a place, the best outcome for the worker decides: one that may get a place soon stays in the queue. */
   *ret_fate = passed      ? FATE_PASSED
               : elsewhere ? FATE_ELSEWHERE
+              : answered  ? FATE_ANSWERED
               : waits     ? FATE_WAITS
               : busy      ? FATE_BUSY
               : later     ? FATE_LATER
@@ -366,6 +435,10 @@ static enum cv_err assign_one(struct cv_broker *broker, struct cv_broker_conn *c
   if (*ret_fate == FATE_ELSEWHERE) {
     return cv_broker_workers_turn_away(broker, conn->workers, worker, WISH_LATER_MS, 0,
                                        "no free place of the arm that this worker asks for");
+  }
+  if (*ret_fate == FATE_ANSWERED) {
+    return cv_broker_workers_turn_away(broker, conn->workers, worker, ANSWERED_LATER_MS, 0,
+                                       "this worker has answered all questions that are open now");
   }
   return *ret_fate == FATE_NEVER   ? send_away(broker, conn, worker, now_ms, wall_ms)
          : *ret_fate == FATE_LATER ? put_off(broker, conn, worker)
@@ -396,7 +469,7 @@ static enum cv_err assign_conn(struct cv_broker *broker, struct cv_broker_conn *
     }
     workers->waiting_head = (workers->waiting_head + 1) % workers->waiting_cap;
     workers->waiting_count--;
-    away += fate == FATE_NEVER || fate == FATE_LATER || fate == FATE_ELSEWHERE;
+    away += fate == FATE_NEVER || fate == FATE_LATER || fate == FATE_ELSEWHERE || fate == FATE_ANSWERED;
     /* A worker that may get a place later goes to the end of the queue; all others have been answered. */
     if (fate == FATE_BUSY || fate == FATE_PASSED) {
       busy += fate == FATE_BUSY;

@@ -9,7 +9,7 @@
 #define CV_BROKER_BATCH_H
 
 #include "broker/both/anchor.h"
-#include "broker/both/chunks.h"
+#include "broker/both/kinds.h"
 #include "common/base/buf.h"
 
 enum cv_op_kind {
@@ -34,8 +34,8 @@ enum cv_op_kind {
 
 struct cv_op {
   enum cv_op_kind kind;
-  enum cv_chunk_kind chunk; /* CHUNK, UNCHUNK */
-  uint32_t campaign;        /* 0: not of a campaign */
+  enum cv_kind chunk; /* CHUNK, UNCHUNK */
+  uint32_t campaign;  /* 0: not of a campaign */
   uint64_t number;
   size_t at, n; /* bytes in batch.bytes */
 };

@@ -8,13 +8,31 @@
 
 /* The chunks that a token changes. */
 struct touched {
-  struct cv_chunk *account, *payer, *holds;
+  struct cv_chunk *account, *payer, *holds, *answered; /* NULL if the campaign repeats questions */
 };
+
+static enum cv_err touch_answered(struct cv_broker_campaign *campaign, uint64_t worker, uint32_t slot,
+                                  uint64_t question, struct cv_chunk **ret) {
+  struct cv_answered *answered = &campaign->answered;
+  *ret = NULL;
+  return answered->questions == 0
+             ? CV_OK
+             : cv_chunks_touch(&answered->chunks, cv_answered_chunk(answered, worker, slot, question), ret);
+}
+
+static void set_answered(struct cv_broker *broker, struct cv_broker_campaign *campaign, struct cv_chunk *chunk,
+                         uint64_t worker, uint32_t slot, uint64_t question) {
+  if (chunk != NULL) {
+    cv_answered_set(&campaign->answered, chunk, worker, slot, question);
+    cv_dirty_chunk(broker, campaign->id, CV_CHUNK_ANSWERED, chunk);
+  }
+}
 
 static enum cv_err touch(struct cv_broker *broker, struct cv_broker_campaign *campaign,
                          const struct cv_booking *booking, struct touched *ret) {
   uint64_t payer = cv_broker_campaign_payer_bit(campaign, booking->worker, booking->slot);
   CV_TRY(cv_chunks_touch(booking->chunks, booking->number, &ret->holds));
+  CV_TRY(touch_answered(campaign, booking->worker, booking->slot, booking->question, &ret->answered));
   CV_TRY(cv_chunks_touch(&broker->accounts.cells, booking->worker / CV_CHUNK_CELLS, &ret->account));
   return cv_chunks_touch(&campaign->payers, payer / CV_CHUNK_BITS, &ret->payer);
 }
@@ -40,17 +58,21 @@ enum cv_err cv_booking_take(struct cv_broker *broker, struct cv_broker_campaign 
                        &touched.payer));
   cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PAYERS, touched.payer);
   cv_dirty_chunk(broker, campaign->id, booking->kind, touched.holds);
+  set_answered(broker, campaign, touched.answered, booking->worker, booking->slot, booking->question);
   charge(broker, campaign, touched.account, booking->worker, booking->shown);
   *ret = touched.holds;
   return CV_OK;
 }
 
 enum cv_err cv_booking_spoil(struct cv_broker *broker, struct cv_broker_campaign *campaign, uint64_t worker,
-                             uint32_t slot) {
-  struct cv_chunk *payer;
+                             uint32_t slot, uint64_t question) {
+  struct cv_chunk *payer, *answered;
+  CV_TRY(touch_answered(campaign, worker, slot, question, &answered));
   CV_TRY(cv_chunks_set(&campaign->payers, cv_broker_campaign_payer_bit(campaign, worker, slot), &payer));
   cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PAYERS, payer);
-  const struct cv_entry entry = {.worker = worker, .arm = campaign->spec.arms, .slot = slot, .shown = 1};
+  set_answered(broker, campaign, answered, worker, slot, question);
+  const struct cv_entry entry = {
+      .worker = worker, .question = question, .arm = campaign->spec.arms, .slot = slot, .shown = 1};
   cv_booking_note(broker, campaign, &entry);
   return CV_OK;
 }

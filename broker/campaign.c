@@ -64,6 +64,9 @@ enum cv_err cv_broker_campaign_new(struct cv_broker *broker, uint32_t id, const 
     err = make_arms(campaign);
   }
   if (err == CV_OK) {
+    err = cv_urn_init(&campaign->urn, campaign->spec.arms);
+  }
+  if (err == CV_OK) {
     err = cv_payroll_init(&campaign->payroll, &campaign->spec);
   }
   if (err == CV_OK) {
@@ -80,6 +83,8 @@ enum cv_err cv_broker_campaign_new(struct cv_broker *broker, uint32_t id, const 
   campaign->id = id;
   cv_chunks_init(&campaign->places, PLACE_CHUNKS_MAX);
   cv_chunks_init(&campaign->payers, broker->config.limits.chunks);
+  cv_answered_init(&campaign->answered, cv_spec_questions(&campaign->spec, gold->items),
+                   campaign->spec.tokens_per_worker, broker->config.limits.chunks);
   if (CV_TABLE_ADD(broker->campaigns, id, campaign) != CV_OK) {
     cv_broker_campaign_free(campaign);
     return CV_ERR_NOMEM;
@@ -121,10 +126,12 @@ void cv_broker_campaign_free_secrets(struct cv_broker_campaign *campaign) {
   cv_broker_gold_free_secrets(&campaign->gold);
   cv_two_free_secrets(campaign->two);
   cv_offers_fini(&campaign->offered);
+  cv_offers_fini(&campaign->asking);
+  cv_answered_fini(&campaign->answered);
+  cv_urn_fini(&campaign->urn);
   cv_buf_fini(&campaign->journal);
   /* Leases may still be open: when they end they find no arms and return nothing (workers.c). */
   campaign->open_arms = 0;
-  campaign->free_places = 0;
   campaign->reserved = 0;
 }
 

@@ -11,7 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "broker/both/chunks.h"
 #include "broker/both/gate.h"
 #include "broker/both/ledger.h"
 #include "broker/declines.h"
@@ -20,12 +19,16 @@
 #include "broker/offers.h"
 #include "broker/payroll.h"
 #include "broker/shown.h"
+#include "broker/urn.h"
+#include "common/base/answered.h"
 #include "common/base/buf.h"
+#include "common/base/chunks.h"
 #include "common/base/digest.h"
 #include "common/base/neighbours.h"
 #include "common/base/result.h"
 #include "common/base/spec.h"
 #include "common/base/table.h"
+#include "common/prio/xof_rng.h"
 #include "proto/codec/order.h"
 #include "proto/codec/rank.h"
 
@@ -36,8 +39,9 @@ struct cv_broker_two;
 struct cv_entry {
   uint64_t index; /* the place's round */
   uint64_t worker;
+  uint64_t question; /* that the worker has answered (question.h) */
   /* `arm` of an answer to a gold item: the number of arms, plus one if it is wrong; of a slot that was used up for
-   * nothing, with two brokers: the number of arms. The index is 0 then. */
+   * nothing, with two brokers: the number of arms. There is no index then. */
   uint32_t arm, slot;
   uint32_t shown; /* number of arms that the token covers, the assigned one included */
 };
@@ -111,12 +115,14 @@ struct cv_broker_campaign {
   struct cv_arm *arm; /* spec.arms of them; owned; NULL after the campaign stops */
   uint32_t *news;     /* arms that changed since the last batch, so that a commit costs what changed; owned */
   uint32_t news_count;
-  uint32_t cursor;    /* next arm to assign places of */
-  uint32_t open_arms; /* arms with an open epoch */
-  uint64_t free_places;
-  struct cv_chunks places;  /* see cv_place_bit */
-  struct cv_chunks payers;  /* see cv_broker_campaign_payer_bit: slots whose token was accepted */
-  struct cv_offers offered; /* same bits: slots assigned and not yet answered; not stored */
+  uint32_t open_arms;          /* arms with an open epoch */
+  struct cv_urn urn;           /* the free places of its arms */
+  struct cv_xof_rng order;     /* from which they are drawn, once it has begun (question.h); not stored */
+  struct cv_chunks places;     /* see cv_place_bit */
+  struct cv_chunks payers;     /* see cv_broker_campaign_payer_bit: slots whose token was accepted */
+  struct cv_offers offered;    /* same bits: slots assigned and not yet answered; not stored */
+  struct cv_answered answered; /* what each worker has answered (question.h) */
+  struct cv_offers asking; /* questions that are assigned and not yet answered (cv_broker_question_bit()); not stored */
 
   struct cv_ledger ledger; /* of its arms */
   struct cv_payroll payroll;

@@ -327,7 +327,7 @@ void cv_broker_tick(struct cv_broker *broker, uint64_t now_ms, uint64_t wall_ms)
   uint64_t free_before = 0, free_after = 0;
   struct cv_broker_campaign *campaign = broker->open;
   for (; campaign != NULL; campaign = campaign->next_open) {
-    free_before += campaign->free_places;
+    free_before += campaign->urn.places;
   }
   for (struct cv_broker_conn *conn = broker->conns; conn != NULL; conn = conn->next) {
     if (conn->workers != NULL) {
@@ -337,7 +337,7 @@ void cv_broker_tick(struct cv_broker *broker, uint64_t now_ms, uint64_t wall_ms)
   struct cv_broker_campaign *next;
   for (campaign = broker->open; campaign != NULL; campaign = next) { /* a check may remove the campaign from the list */
     next = campaign->next_open;
-    free_after += campaign->free_places;
+    free_after += campaign->urn.places;
     check_limits(broker, campaign);
   }
   broker->said = broker->said || free_after != free_before;

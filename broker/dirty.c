@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/dirty.h"
 
-#include "broker/both/chunks.h"
+#include "broker/both/kinds.h"
 #include "broker/campaign.h"
 #include "broker/state.h"
 #include "common/base/array.h"
 
-static void push_dirty(struct cv_broker *broker, uint32_t campaign, enum cv_chunk_kind kind, uint64_t number) {
+static void push_dirty(struct cv_broker *broker, uint32_t campaign, enum cv_kind kind, uint64_t number) {
   if (CV_ARRAY_RING_ROOM(broker->dirty, broker->dirty_head, broker->dirty_count, broker->dirty_cap) != CV_OK) {
     broker->failed = true;
     return;
@@ -16,7 +16,7 @@ static void push_dirty(struct cv_broker *broker, uint32_t campaign, enum cv_chun
       (struct cv_dirty){.campaign = campaign, .kind = kind, .number = number, .since = broker->commit};
 }
 
-void cv_dirty_chunk(struct cv_broker *broker, uint32_t campaign, enum cv_chunk_kind kind, struct cv_chunk *chunk) {
+void cv_dirty_chunk(struct cv_broker *broker, uint32_t campaign, enum cv_kind kind, struct cv_chunk *chunk) {
   if (chunk->dirty_since == 0) {
     push_dirty(broker, campaign, kind, chunk->number);
     chunk->dirty_since = broker->commit;

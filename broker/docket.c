@@ -255,6 +255,7 @@ static void put_token(const struct cv_docket_token *token, struct cv_buf *out) {
     cv_buf_put_u64(out, sent->verifier[i]);
   }
   cv_buf_put_u64(out, token->output);
+  cv_buf_put_u64(out, token->question);
 }
 
 void cv_docket_batch_put(const struct cv_docket_batch *batch, struct cv_buf *out) {
@@ -292,6 +293,7 @@ static enum cv_err read_token(struct cv_reader *in, struct cv_docket_token **ret
     sent->verifier[i] = cv_read_u64(in);
   }
   token->output = cv_read_u64(in);
+  token->question = cv_read_u64(in);
   if (in->failed) {
     free_token(token);
     return CV_ERR_DAMAGED;

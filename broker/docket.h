@@ -25,6 +25,7 @@ enum { CV_DOCKET_MAX = 65536 /* of a campaign: assigned, or waiting for a verdic
 struct cv_docket_token {
   struct cv_share_pending sent; /* as the co-broker gets it */
   uint64_t output;              /* this broker's share of the score: an element (common/prio/field.h) */
+  uint64_t question;            /* that it answers (question.h) */
   uint64_t place, payer;        /* their bits (cv_place_bit(), cv_broker_campaign_payer_bit()) */
   uint32_t position;            /* of the place in its epoch */
   /* Nobody else holds the place, or the slot: it is free again when the token does not count. Not stored. */

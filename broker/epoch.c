@@ -149,7 +149,7 @@ enum cv_err cv_epoch_open(struct cv_broker *broker, struct cv_broker_campaign *c
     /* The noise is drawn here, before any token of the epoch is known (mechanism.h), and stored with the plan. */
     draw(broker, plan->want[i].arm, arm->mechanism);
     cv_dirty_arm(broker, campaign, plan->want[i].arm);
-    campaign->free_places += arm->want;
+    cv_urn_add(&campaign->urn, plan->want[i].arm, arm->want);
     campaign->reserved += arm->want;
     campaign->open_arms++;
   }
@@ -206,7 +206,7 @@ static enum cv_err close_with(struct cv_broker *broker, struct cv_broker_campaig
   struct cv_arm *arm = &campaign->arm[index];
   CV_TRY(campaign->two == NULL ? cv_epoch_release(broker, campaign, row)
                                : cv_two_close(broker, campaign, row, arm->filled, row->nth == 0));
-  campaign->free_places -= cv_arm_free_places(arm);
+  cv_urn_take(&campaign->urn, index, cv_arm_free_places(arm));
   campaign->reserved -= arm->want - arm->filled;
   campaign->open_arms--;
   /* Reset the arm for its next epoch. */

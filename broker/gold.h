@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "broker/both/chunks.h"
+#include "common/base/chunks.h"
 #include "common/base/gold.h"
 
 #define CV_BROKER_ARM_NONE UINT32_MAX

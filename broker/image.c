@@ -158,10 +158,14 @@ uint32_t cv_entry_shown(uint32_t packed) {
   return (packed >> ARM_BITS) + 1;
 }
 
+bool cv_entry_has_question(const struct cv_broker_campaign *campaign) {
+  return campaign->spec.pairs && campaign->answered.questions > 0;
+}
+
 /*
- * A journal row: accepted tokens (count, then index, worker, arm and number of arms shown (image.h), slot each; see
- * struct cv_entry for others), sums of touched arms (count, then arm, filled, sum and, with two brokers, chain each),
- * changed arms whole (count, then arm and image each).
+ * A journal row: accepted tokens (count, then index, worker, arm and number of arms shown (image.h), slot each, and of
+ * pairs the question; of others (struct cv_entry) the question in place of the index), sums of touched arms (count,
+ * then arm, filled, sum and, with two brokers, chain each), changed arms whole (count, then arm and image each).
  */
 static void put_journal(struct cv_broker_campaign *campaign, struct cv_buf *out) {
   size_t entries = campaign->journal.len / sizeof(struct cv_entry);
@@ -169,10 +173,14 @@ static void put_journal(struct cv_broker_campaign *campaign, struct cv_buf *out)
   for (size_t i = 0; i < entries; i++) {
     struct cv_entry entry;
     memcpy(&entry, campaign->journal.data + i * sizeof(entry), sizeof(entry));
-    cv_buf_put_u64(out, entry.index);
+    bool has_place = entry.arm < campaign->spec.arms;
+    cv_buf_put_u64(out, has_place || campaign->answered.questions == 0 ? entry.index : entry.question);
     cv_buf_put_u64(out, entry.worker);
     cv_buf_put_u32(out, cv_entry_pack(&entry));
     cv_buf_put_u32(out, entry.slot);
+    if (has_place && cv_entry_has_question(campaign)) {
+      cv_buf_put_u64(out, entry.question);
+    }
   }
   uint32_t touched = 0, changed = 0;
   for (uint32_t i = 0; i < campaign->news_count; i++) {
@@ -302,13 +310,15 @@ static struct cv_chunk *dirty_chunk(struct cv_broker *broker, struct cv_broker_c
       return cv_chunks_find(&campaign->places, dirty->number);
     case CV_CHUNK_GOLD:
       return cv_chunks_find(&campaign->gold.workers, dirty->number);
+    case CV_CHUNK_ANSWERED:
+      return cv_chunks_find(&campaign->answered.chunks, dirty->number);
     default:
       return cv_chunks_find(&campaign->payers, dirty->number);
   }
 }
 
 static void put_chunk(const struct cv_dirty *dirty, const struct cv_chunk *chunk, struct cv_buf *out) {
-  if (!cv_chunk_has_cells(dirty->kind)) {
+  if (!cv_kind_has_cells(dirty->kind)) {
     cv_buf_put(out, chunk->as.bytes, CV_CHUNK_BYTES);
     return;
   }

@@ -20,6 +20,8 @@ enum { CV_FOLD_CHUNKS = 4 }; /* chunks written per commit, at least, when the jo
 uint32_t cv_entry_pack(const struct cv_entry *entry);
 uint32_t cv_entry_arm(uint32_t packed);
 uint32_t cv_entry_shown(uint32_t packed);
+/* Whether the journal has the question of an accepted place: an arm does not say which pair was asked about. */
+bool cv_entry_has_question(const struct cv_broker_campaign *campaign);
 
 /* Adds everything that changed since the last batch, and from then on treats it as stored. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_image_fill(struct cv_broker *broker, struct cv_broker_batch *batch);

@@ -18,6 +18,7 @@ struct cv_lease {
   uint64_t again_ms; /* from then on its place may also be offered to other workers */
   bool again;        /* its place has been offered again */
   uint32_t campaign; /* 0 = free */
+  uint64_t question; /* that the worker is asked (question.h) */
   uint32_t item, position, slot;
   uint32_t before, after; /* list links, CV_LEASE_NONE: none; `after` also links the free list */
 };

@@ -6,7 +6,7 @@
 #ifndef CV_BROKER_OFFERS_H
 #define CV_BROKER_OFFERS_H
 
-#include "broker/both/chunks.h"
+#include "common/base/chunks.h"
 
 struct cv_offer; /* one word */
 

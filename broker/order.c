@@ -41,6 +41,7 @@ static enum cv_err check_submit(const struct cv_broker *broker, const struct cv_
   CV_TRY(check_rate(broker, conn, why));
   CV_TRY(cv_gate_spec(&submit->spec, &broker->config.limits, why));
   CV_TRY(cv_gold_check(&submit->gold, &submit->spec, why));
+  CV_TRY(cv_spec_check_questions(&submit->spec, submit->gold.items, why));
   if (submit->spec.brokers == 2 && submit->gold.items > 0) {
     return cv_fail(why, CV_ERR_DENIED,
                    "gold items with two brokers; expected none: no broker can read an answer to compare it");

@@ -35,12 +35,14 @@ enum cv_pays cv_broker_campaign_can_pay(struct cv_broker *broker, struct cv_brok
 }
 
 bool cv_broker_campaign_has_room(struct cv_broker *broker, struct cv_broker_campaign *campaign,
-                                 const struct cv_identity *identity, uint64_t worker, uint32_t slot) {
+                                 const struct cv_identity *identity, uint64_t worker, uint32_t slot,
+                                 uint64_t question) {
   uint64_t first = cv_broker_campaign_payer_bit(campaign, identity->first, 0);
   uint64_t last = cv_broker_campaign_payer_bit(campaign, identity->last, campaign->spec.tokens_per_worker - 1);
   uint64_t cells = worker / CV_CHUNK_CELLS, first_cells = identity->first / CV_CHUNK_CELLS,
            last_cells = identity->last / CV_CHUNK_CELLS;
   return cv_chunks_has_room(&broker->accounts.cells, cells, first_cells, last_cells) &&
+         cv_answered_has_room(&campaign->answered, worker, slot, question, identity->first, identity->last) &&
          (campaign->gold.terms.items == 0 ||
           cv_chunks_has_room(&campaign->gold.workers, cells, first_cells, last_cells)) &&
          cv_chunks_has_room(&campaign->payers, cv_broker_campaign_payer_bit(campaign, worker, slot) / CV_CHUNK_BITS,

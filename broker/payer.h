@@ -22,8 +22,9 @@ enum cv_pays { CV_PAYS, CV_PAYS_LATER, CV_PAYS_NEVER };
 enum cv_pays cv_broker_campaign_can_pay(struct cv_broker *broker, struct cv_broker_campaign *campaign, uint64_t worker,
                                         uint32_t shown);
 #define CV_LIFETIME_SPENT "this worker's lifetime epsilon is spent"
-/* Whether the certificate may add the table chunks that a token of this worker with this slot needs. */
+/* Whether the certificate may add the table chunks that a token of this worker with this slot needs, for an answer to
+ * this question. */
 bool cv_broker_campaign_has_room(struct cv_broker *broker, struct cv_broker_campaign *campaign,
-                                 const struct cv_identity *identity, uint64_t worker, uint32_t slot);
+                                 const struct cv_identity *identity, uint64_t worker, uint32_t slot, uint64_t question);
 
 #endif

@@ -88,7 +88,7 @@ bool cv_arm_take_place(struct cv_broker_campaign *campaign, uint32_t index, uint
     } else {
       position = arm->next++;
     }
-    campaign->free_places--;
+    cv_urn_take(&campaign->urn, index, 1);
     /* Already filled, or held by a token that waits: the first worker's token came after the place was offered again,
      * or before a restart, which forgets leases. */
     uint64_t place = cv_place_bit(arm, position);
@@ -104,6 +104,6 @@ enum cv_err cv_arm_return_place(struct cv_broker_campaign *campaign, uint32_t in
   struct cv_arm *arm = &campaign->arm[index];
   CV_TRY(CV_ARRAY_ROOM(arm->returned, (size_t)arm->returned_count + 1, arm->returned_cap));
   push_returned(arm, position);
-  campaign->free_places++;
+  cv_urn_add(&campaign->urn, index, 1);
   return CV_OK;
 }

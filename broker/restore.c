@@ -13,6 +13,7 @@
 #include "broker/image.h"
 #include "broker/payer.h"
 #include "broker/places.h"
+#include "broker/question.h"
 #include "broker/shown.h"
 #include "broker/state.h"
 #include "broker/talk.h"
@@ -77,7 +78,8 @@ enum cv_err cv_broker_restore_campaign(struct cv_broker *broker, uint32_t id, st
   CV_TRY(err);
   memcpy(campaign->requester, requester, sizeof(requester));
   memcpy(campaign->client_key, client_key, CV_CLIENT_KEY_BYTES);
-  campaign->payers.most = campaign->gold.workers.most = UINT32_MAX; /* until every accepted token is restored */
+  /* Until every accepted token is restored. */
+  campaign->payers.most = campaign->gold.workers.most = campaign->answered.chunks.most = UINT32_MAX;
   campaign->submitted_wall_ms = submitted;
   campaign->deadline_wall_ms = deadline;
   return damaged_unless(cv_reader_done(row));
@@ -223,8 +225,8 @@ enum cv_err cv_broker_restore_standings(struct cv_broker *broker, uint32_t id, s
   return damaged_unless(cv_reader_done(row));
 }
 
-static enum cv_err restore_bytes(struct cv_chunk *chunk, enum cv_chunk_kind kind, struct cv_reader *bytes) {
-  if (cv_chunk_has_cells(kind)) {
+static enum cv_err restore_bytes(struct cv_chunk *chunk, enum cv_kind kind, struct cv_reader *bytes) {
+  if (cv_kind_has_cells(kind)) {
     for (size_t i = 0; i < CV_CHUNK_CELLS; i++) {
       chunk->as.cell[i] = cv_read_u32(bytes);
     }
@@ -237,7 +239,7 @@ static enum cv_err restore_bytes(struct cv_chunk *chunk, enum cv_chunk_kind kind
   return damaged_unless(cv_reader_done(bytes));
 }
 
-enum cv_err cv_broker_restore_chunk(struct cv_broker *broker, uint32_t id, enum cv_chunk_kind kind, uint64_t number,
+enum cv_err cv_broker_restore_chunk(struct cv_broker *broker, uint32_t id, enum cv_kind kind, uint64_t number,
                                     uint64_t commit, struct cv_reader *bytes) {
   struct cv_broker_campaign *campaign = id == 0 ? NULL : cv_broker_campaign_find(broker, id);
   /* Accounts belong to no campaign; all other chunks to one that still runs. */
@@ -250,14 +252,15 @@ enum cv_err cv_broker_restore_chunk(struct cv_broker *broker, uint32_t id, enum 
     campaign->arm[number].written = commit;
     return damaged_unless(cv_reader_done(bytes));
   }
-  if (kind >= CV_CHUNK_TWO) {
+  if (kind >= CV_CHUNK_TWO && kind <= CV_CHUNK_CLOSING) {
     return cv_two_restore(campaign, kind, number, bytes);
   }
   CV_TRY(damaged_unless(kind != CV_CHUNK_PLACES || number <= campaign->rounds / CV_CHUNK_BITS));
-  struct cv_chunks *chunks = kind == CV_CHUNK_ACCOUNTS ? &broker->accounts.cells
-                             : kind == CV_CHUNK_PLACES ? &campaign->places
-                             : kind == CV_CHUNK_GOLD   ? &campaign->gold.workers
-                                                       : &campaign->payers;
+  struct cv_chunks *chunks = kind == CV_CHUNK_ACCOUNTS   ? &broker->accounts.cells
+                             : kind == CV_CHUNK_PLACES   ? &campaign->places
+                             : kind == CV_CHUNK_GOLD     ? &campaign->gold.workers
+                             : kind == CV_CHUNK_ANSWERED ? &campaign->answered.chunks
+                                                         : &campaign->payers;
   struct cv_chunk *chunk;
   CV_TRY(cv_chunks_touch(chunks, number, &chunk));
   chunk->written = commit;
@@ -286,6 +289,21 @@ static enum cv_err replay_place(struct cv_broker *broker, struct cv_broker_campa
   return CV_OK;
 }
 
+static enum cv_err replay_answered(struct cv_broker *broker, struct cv_broker_campaign *campaign,
+                                   const struct cv_entry *entry) {
+  struct cv_answered *answered = &campaign->answered;
+  struct cv_chunk *chunk;
+  if (answered->questions == 0) {
+    return CV_OK;
+  }
+  CV_TRY(damaged_unless(entry->question < answered->questions));
+  uint64_t number = cv_answered_chunk(answered, entry->worker, entry->slot, entry->question);
+  CV_TRY(cv_chunks_touch(&answered->chunks, number, &chunk));
+  cv_answered_set(answered, chunk, entry->worker, entry->slot, entry->question);
+  cv_dirty_chunk(broker, campaign->id, CV_CHUNK_ANSWERED, chunk);
+  return CV_OK;
+}
+
 /* A slot that was used up for nothing. */
 static enum cv_err replay_spoiled(struct cv_broker *broker, struct cv_broker_campaign *campaign,
                                   const struct cv_entry *entry) {
@@ -304,6 +322,7 @@ static enum cv_err replay_entry(struct cv_broker *broker, struct cv_broker_campa
       entry->shown > campaign->shown_most) {
     return CV_ERR_DAMAGED;
   }
+  CV_TRY(replay_answered(broker, campaign, entry));
   if (campaign->two != NULL && entry->arm >= campaign->spec.arms) {
     return replay_spoiled(broker, campaign, entry);
   }
@@ -363,6 +382,22 @@ static enum cv_err replay_arms(struct cv_broker *broker, struct cv_broker_campai
   return CV_OK;
 }
 
+static struct cv_entry read_entry(const struct cv_broker_campaign *campaign, struct cv_reader *bytes) {
+  struct cv_entry entry = {.index = cv_read_u64(bytes), .worker = cv_read_u64(bytes)};
+  uint32_t arm = cv_read_u32(bytes);
+  entry.arm = cv_entry_arm(arm);
+  entry.shown = cv_entry_shown(arm);
+  entry.slot = cv_read_u32(bytes);
+  if (entry.arm >= campaign->spec.arms && campaign->answered.questions > 0) {
+    entry.question = entry.index;
+    entry.index = 0;
+  } else if (entry.arm < campaign->spec.arms) {
+    entry.question =
+        cv_entry_has_question(campaign) ? cv_read_u64(bytes) : cv_broker_question_number(campaign, entry.arm, 0);
+  }
+  return entry;
+}
+
 enum cv_err cv_broker_restore_journal(struct cv_broker *broker, uint32_t id, uint64_t commit, struct cv_reader *bytes) {
   struct cv_broker_campaign *campaign = cv_broker_campaign_find(broker, id);
   if (campaign == NULL || campaign->arm == NULL) {
@@ -372,11 +407,7 @@ enum cv_err cv_broker_restore_journal(struct cv_broker *broker, uint32_t id, uin
   broker->journal_bytes += (uint64_t)(bytes->end - bytes->at);
   uint32_t entries = cv_read_u32(bytes);
   for (uint32_t i = 0; i < entries && !bytes->failed; i++) {
-    struct cv_entry entry = {.index = cv_read_u64(bytes), .worker = cv_read_u64(bytes)};
-    uint32_t arm = cv_read_u32(bytes);
-    entry.arm = cv_entry_arm(arm);
-    entry.shown = cv_entry_shown(arm);
-    entry.slot = cv_read_u32(bytes);
+    struct cv_entry entry = read_entry(campaign, bytes);
     if (!bytes->failed) {
       CV_TRY(replay_entry(broker, campaign, commit, &entry));
     }
@@ -494,7 +525,7 @@ static enum cv_err settle(struct cv_broker *broker, struct cv_broker_campaign *c
     campaign->tokens += arm->first + arm->filled;
     campaign->reserved += arm->want - arm->filled;
     campaign->open_arms += arm->plan != 0;
-    campaign->free_places += arm->want;
+    cv_urn_add(&campaign->urn, i, arm->want);
   }
   /* One used slot per token: the payers' bits, the arms' counts and the answers to gold items come from different
    * rows. */
@@ -603,6 +634,7 @@ enum cv_err cv_broker_restore_end(struct cv_broker *broker, uint64_t commit, con
     campaign->active_ms = now_ms;
     /* From here on the limit counts again; a table that is larger already only stops growing. */
     campaign->payers.most = campaign->gold.workers.most = broker->config.limits.chunks;
+    campaign->answered.chunks.most = broker->config.limits.chunks;
     if (campaign->deadline_wall_ms != 0) {
       /* If the wall clock went back while the broker was stopped, the campaign still gets no more than its full time.
        * */

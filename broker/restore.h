@@ -29,7 +29,7 @@ CV_MUST_USE enum cv_err cv_broker_restore_state(struct cv_broker *broker, uint32
  * with its record, else CV_ERR_DAMAGED.
  */
 CV_MUST_USE enum cv_err cv_broker_restore_whole(struct cv_broker *broker, uint32_t campaign);
-CV_MUST_USE enum cv_err cv_broker_restore_chunk(struct cv_broker *broker, uint32_t campaign, enum cv_chunk_kind kind,
+CV_MUST_USE enum cv_err cv_broker_restore_chunk(struct cv_broker *broker, uint32_t campaign, enum cv_kind kind,
                                                 uint64_t number, uint64_t commit, struct cv_reader *bytes);
 /* Journal rows, in the order of their commits. */
 CV_MUST_USE enum cv_err cv_broker_restore_journal(struct cv_broker *broker, uint32_t campaign, uint64_t commit,

@@ -8,6 +8,7 @@
 #include "broker/epoch.h"
 #include "broker/payer.h"
 #include "broker/places.h"
+#include "broker/question.h"
 #include "broker/state.h"
 #include "broker/talk.h"
 #include "broker/two.h"
@@ -20,6 +21,7 @@
 
 static struct cv_booking booking_of(struct cv_broker_campaign *campaign, const struct cv_docket_token *token) {
   return (struct cv_booking){.worker = token->sent.token.worker,
+                             .question = token->question,
                              .slot = token->sent.token.slot,
                              .shown = 1,
                              .kind = CV_CHUNK_PLACES,
@@ -110,6 +112,7 @@ static enum cv_err wait(struct cv_broker *broker, struct cv_broker_conn *conn, s
   cv_broker_workers_end_lease_of(broker, conn->workers, ticket);
   if (!cv_offers_has(&campaign->offered, token->payer)) {
     CV_TRY(cv_offers_set(&campaign->offered, token->payer));
+    CV_TRY(cv_broker_question_begin(campaign, ticket->worker, token->question));
     (void)cv_two_leave_payer(campaign, token->payer);
   }
   conn->workers->waits++;
@@ -130,7 +133,13 @@ enum cv_err cv_sharing_arrive(struct cv_broker *broker, struct cv_broker_conn *c
     return CV_OK;
   }
   struct cv_docket_token pending = pending_of(campaign, conn, ticket, token, arm);
+  CV_TRY(cv_broker_question_of_place(broker, campaign, arm, ticket->position, &pending.question));
   if (is_held(two, conn, &pending, ret_verdict) || cv_chunks_bit(&campaign->places, pending.place)) {
+    return CV_OK;
+  }
+  /* Without its lease the worker may have been asked again, and may have answered then. */
+  bool is_leased = cv_leases_find(&conn->workers->leases, ticket) != CV_LEASE_NONE;
+  if (!is_leased && !cv_broker_question_is_new(campaign, ticket->worker, pending.question)) {
     return CV_OK;
   }
   enum cv_pays pays = cv_broker_campaign_can_pay(broker, campaign, ticket->worker, 1);
@@ -138,7 +147,7 @@ enum cv_err cv_sharing_arrive(struct cv_broker *broker, struct cv_broker_conn *c
     *ret_verdict = cv_objection_make(ret_objection, CV_REFUSED_EPSILON, CV_LIFETIME_SPENT);
   }
   if (pays != CV_PAYS || !two->has_key || two->docket.count >= CV_DOCKET_MAX ||
-      !cv_broker_campaign_has_room(broker, campaign, &conn->identity, ticket->worker, ticket->slot)) {
+      !cv_broker_campaign_has_room(broker, campaign, &conn->identity, ticket->worker, ticket->slot, pending.question)) {
     return CV_OK;
   }
   enum cv_err err = cv_sharing_prepare(broker, campaign, &pending);
@@ -183,8 +192,12 @@ static enum cv_err accept(struct cv_broker *broker, struct cv_broker_campaign *c
   /* Every chunk exists since the token arrived: the tables cannot be full. */
   CV_TRY(cv_booking_take(broker, campaign, &booking, &places));
   CV_TRY(cv_chunks_set(&campaign->places, token->place, &places));
-  const struct cv_entry entry = {
-      .index = token->place, .worker = sent->worker, .arm = sent->arm, .slot = sent->slot, .shown = 1};
+  const struct cv_entry entry = {.index = token->place,
+                                 .worker = sent->worker,
+                                 .question = token->question,
+                                 .arm = sent->arm,
+                                 .slot = sent->slot,
+                                 .shown = 1};
   cv_booking_count(broker, campaign, &entry);
   cv_split_chain(&campaign->arm[sent->arm].chain, sent, broker->config.digest);
   int64_t value = (int64_t)cv_field_mul(token->output, cv_split_scale(campaign->spec.score_bits));
@@ -198,7 +211,7 @@ static enum cv_err accept(struct cv_broker *broker, struct cv_broker_campaign *c
 /* Its proof fails, or its seal does not open: the slot is used up, so that a worker cannot try again and again. */
 static enum cv_err spoil(struct cv_broker *broker, struct cv_broker_campaign *campaign,
                          const struct cv_docket_token *token) {
-  CV_TRY(cv_booking_spoil(broker, campaign, token->sent.token.worker, token->sent.token.slot));
+  CV_TRY(cv_booking_spoil(broker, campaign, token->sent.token.worker, token->sent.token.slot, token->question));
   campaign->two->spoiled++;
   broker->figures.refused++;
   cv_refusals_add(&broker->figures.refusals, CV_REFUSED_VALUE);
@@ -238,6 +251,7 @@ static enum cv_err judge(struct cv_broker *broker, struct cv_broker_campaign *ca
   cv_docket_release(&campaign->two->docket, token);
   if (token->has_slot) {
     cv_offers_clear(&campaign->offered, token->payer);
+    cv_broker_question_end(campaign, token->sent.token.worker, token->question);
   }
   enum cv_err err = answer == CV_ANSWER_ACCEPTED ? accept(broker, campaign, token) : give_back(campaign, token);
   err = err == CV_OK && answer != CV_ANSWER_ACCEPTED ? turn_down(broker, campaign, token, answer) : err;

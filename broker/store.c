@@ -250,8 +250,7 @@ static enum cv_err take_chunk(struct cv_broker_store *store, struct cv_broker *b
                               const struct cv_backend_row *row) {
   struct cv_reader bytes;
   CV_TRY(unseal(store, row, row->number, &bytes));
-  return cv_broker_restore_chunk(broker, row->campaign, (enum cv_chunk_kind)row->chunk, row->number, row->commit,
-                                 &bytes);
+  return cv_broker_restore_chunk(broker, row->campaign, (enum cv_kind)row->chunk, row->number, row->commit, &bytes);
 }
 
 static enum cv_err take_journal(struct cv_broker_store *store, struct cv_broker *broker,

@@ -13,6 +13,7 @@
 #include "broker/epoch.h"
 #include "broker/payer.h"
 #include "broker/places.h"
+#include "broker/question.h"
 #include "broker/sharing.h"
 #include "broker/shown.h"
 #include "broker/state.h"
@@ -70,22 +71,24 @@ struct given {
   const struct cv_identity *identity; /* of its connection */
   const struct cv_ticket *ticket;
   const struct cv_token *token;
-  uint32_t arm;                     /* see gold.h */
+  uint32_t arm; /* see gold.h */
+  uint64_t question;
   uint32_t n, shown[CV_VALUES_MAX]; /* the arms that it covers */
 };
 
 /* Takes the slot, charges the worker and takes what holds the token. CV_ERR_LIMIT, without any change, if a table is
  * full. */
 static enum cv_err take(struct cv_broker *broker, struct cv_broker_campaign *campaign, const struct given *given,
-                        enum cv_chunk_kind kind, struct cv_chunks *chunks, uint64_t number, struct cv_chunk **ret) {
+                        enum cv_kind kind, struct cv_chunks *chunks, uint64_t number, struct cv_chunk **ret) {
   const struct cv_ticket *ticket = given->ticket;
   const struct cv_booking booking = {.worker = ticket->worker,
+                                     .question = given->question,
                                      .slot = ticket->slot,
                                      .shown = given->n,
                                      .kind = kind,
                                      .chunks = chunks,
                                      .number = number};
-  return cv_broker_campaign_has_room(broker, campaign, given->identity, ticket->worker, ticket->slot)
+  return cv_broker_campaign_has_room(broker, campaign, given->identity, ticket->worker, ticket->slot, given->question)
              ? cv_booking_take(broker, campaign, &booking, ret)
              : CV_ERR_LIMIT;
 }
@@ -115,8 +118,11 @@ static enum cv_err count_gold(struct cv_broker *broker, struct cv_broker_campaig
                                 given->token->value[0]);
   broker->figures.gold_answers++;
   broker->figures.gold_found += cv_broker_gold_add(gold, answers, ticket->worker, wrong);
-  const struct cv_entry entry = {
-      .worker = ticket->worker, .arm = campaign->spec.arms + wrong, .slot = ticket->slot, .shown = 1};
+  const struct cv_entry entry = {.worker = ticket->worker,
+                                 .question = given->question,
+                                 .arm = campaign->spec.arms + wrong,
+                                 .slot = ticket->slot,
+                                 .shown = 1};
   cv_booking_note(broker, campaign, &entry);
   *ret_verdict = CV_VERDICT_ACCEPTED;
   return CV_OK;
@@ -133,8 +139,12 @@ static enum cv_err fill_place(struct cv_broker *broker, struct cv_broker_campaig
     return without_room(broker, err);
   }
   CV_TRY(cv_chunks_set(&campaign->places, place, &places));
-  const struct cv_entry entry = {
-      .index = place, .worker = ticket->worker, .arm = given->arm, .slot = ticket->slot, .shown = given->n};
+  const struct cv_entry entry = {.index = place,
+                                 .worker = ticket->worker,
+                                 .question = given->question,
+                                 .arm = given->arm,
+                                 .slot = ticket->slot,
+                                 .shown = given->n};
   cv_booking_count(broker, campaign, &entry);
   *ret_verdict = CV_VERDICT_ACCEPTED;
   const int64_t *value = given->token->value;
@@ -176,6 +186,13 @@ static enum cv_err count_token(struct cv_broker *broker, struct cv_broker_conn *
   bool is_gold = given.arm >= campaign->spec.arms;
   if (campaign->arm == NULL || given.arm == CV_BROKER_ARM_NONE || (!is_gold && is_late(campaign, ticket, given.arm))) {
     return CV_OK;
+  }
+  given.question = cv_broker_question_number(campaign, given.arm, 0);
+  if (!is_gold) {
+    CV_TRY(cv_broker_question_of_place(broker, campaign, given.arm, ticket->position, &given.question));
+  }
+  if (cv_answered_has(&campaign->answered, ticket->worker, given.question)) {
+    return CV_OK; /* it was asked again after its lease, and has answered both times */
   }
   given.n = is_gold ? 1 : cv_shown_list(campaign, given.arm, given.shown);
   if (token->values != given.n) {

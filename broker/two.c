@@ -6,6 +6,7 @@
 
 #include "broker/payer.h"
 #include "broker/places.h"
+#include "broker/question.h"
 #include "broker/sharing.h"
 #include "broker/state.h"
 #include "common/base/array.h"
@@ -241,8 +242,8 @@ static void put_closing(const struct cv_two_closing *closing, struct cv_buf *out
 }
 
 /* Opens an operation on one of the campaign's chunks. */
-static enum cv_err open_chunk(struct cv_broker_batch *batch, enum cv_op_kind op, uint32_t campaign,
-                              enum cv_chunk_kind kind, uint64_t number) {
+static enum cv_err open_chunk(struct cv_broker_batch *batch, enum cv_op_kind op, uint32_t campaign, enum cv_kind kind,
+                              uint64_t number) {
   CV_TRY(cv_broker_batch_open(batch, op, campaign, number));
   batch->op[batch->ops - 1].chunk = kind;
   return CV_OK;
@@ -351,7 +352,7 @@ static enum cv_err read_closing(struct cv_broker_campaign *campaign, uint64_t nu
   return CV_OK;
 }
 
-enum cv_err cv_two_restore(struct cv_broker_campaign *campaign, enum cv_chunk_kind kind, uint64_t number,
+enum cv_err cv_two_restore(struct cv_broker_campaign *campaign, enum cv_kind kind, uint64_t number,
                            struct cv_reader *in) {
   CV_TRY(damaged_unless(campaign->two != NULL));
   switch (kind) {
@@ -384,7 +385,10 @@ static enum cv_err find_bits(void *data, struct cv_docket_token *token) {
   token->place = cv_place_bit(arm, token->position);
   token->payer = cv_broker_campaign_payer_bit(campaign, sent->worker, sent->slot);
   CV_TRY(damaged_unless(!cv_chunks_bit(&campaign->places, token->place) &&
-                        !cv_chunks_bit(&campaign->payers, token->payer)));
+                        !cv_chunks_bit(&campaign->payers, token->payer) &&
+                        (campaign->answered.questions == 0 || token->question < campaign->answered.questions) &&
+                        cv_broker_question_is_new(campaign, sent->worker, token->question)));
+  CV_TRY(cv_broker_question_begin(campaign, sent->worker, token->question));
   /* As when it arrived: the slot is not offered, and counting the token cannot fail. */
   CV_TRY(cv_offers_set(&campaign->offered, token->payer));
   token->has_slot = true;

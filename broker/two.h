@@ -109,7 +109,7 @@ CV_MUST_USE enum cv_err cv_two_cut(struct cv_broker *broker);
 /* Adds what changed since the last batch. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_two_fill(struct cv_broker_campaign *campaign, struct cv_broker_batch *batch);
 /* Reads one of these chunks. CV_ERR_DAMAGED, CV_ERR_NOMEM. */
-CV_MUST_USE enum cv_err cv_two_restore(struct cv_broker_campaign *campaign, enum cv_chunk_kind kind, uint64_t number,
+CV_MUST_USE enum cv_err cv_two_restore(struct cv_broker_campaign *campaign, enum cv_kind kind, uint64_t number,
                                        struct cv_reader *in);
 /* After all rows of the campaign are read: checks them against each other. CV_ERR_DAMAGED, CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_two_settle(struct cv_broker *broker, struct cv_broker_campaign *campaign);

@@ -7,6 +7,7 @@
 #include "broker/conn.h"
 #include "broker/payer.h"
 #include "broker/places.h"
+#include "broker/question.h"
 #include "broker/state.h"
 #include "broker/two.h"
 #include "common/base/array.h"
@@ -155,6 +156,7 @@ void cv_broker_workers_end_lease(struct cv_broker *broker, struct cv_broker_work
   uint64_t payer = cv_broker_campaign_payer_bit(campaign, lease.worker, lease.slot);
   if (!cv_two_leave_payer(campaign, payer)) {
     cv_offers_clear(&campaign->offered, payer);
+    cv_broker_question_end(campaign, lease.worker, lease.question);
   }
   /* A place that was offered again is already back. */
   if (!lease.again) {

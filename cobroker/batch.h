@@ -32,6 +32,7 @@ enum cv_cobroker_row {
   CV_COROW_ANSWERS,  /* to a batch that the broker has not yet booked, by batch; never replaced */
   CV_COROW_ACCOUNTS, /* of campaign 0: a chunk of the workers' accounts */
   CV_COROW_JOURNAL,  /* by commit: tokens judged, sums of arms, whole arms */
+  CV_COROW_ANSWERED, /* a chunk of what workers have answered; before the journal, which is read last */
 };
 
 static inline bool cv_cobroker_row_is_sealed(enum cv_cobroker_row kind) {

@@ -59,6 +59,8 @@ enum cv_err cv_cobroker_campaign_new(struct cv_cobroker *core, uint32_t id, cons
   memcpy(campaign->split.database, database, CV_SPLIT_DATABASE_BYTES);
   cv_chunks_init(&campaign->places, PLACE_CHUNKS_MAX);
   cv_chunks_init(&campaign->slots, core->config.limits.chunks);
+  cv_answered_init(&campaign->answered, spec->pairs ? 0 : cv_spec_questions(spec, 0), spec->tokens_per_worker,
+                   core->config.limits.chunks);
   enum cv_err err = derive(core, campaign, spec);
   if (err == CV_OK) {
     err = CV_TABLE_ADD(core->campaigns, id, campaign);
@@ -106,6 +108,7 @@ void cv_cobroker_campaign_free(struct cv_cobroker_campaign *campaign) {
   free(campaign->last.want);
   cv_chunks_fini(&campaign->places);
   cv_chunks_fini(&campaign->slots);
+  cv_answered_fini(&campaign->answered);
   cv_ledger_fini(&campaign->ledger);
   wipe(&campaign->journal);
   wipe(&campaign->news_closings);

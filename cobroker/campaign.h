@@ -12,11 +12,12 @@
 #include <stdint.h>
 
 #include "broker/both/anchor.h"
-#include "broker/both/chunks.h"
 #include "broker/both/gate.h"
 #include "broker/both/ledger.h"
 #include "broker/mechanism/mechanism.h"
+#include "common/base/answered.h"
 #include "common/base/buf.h"
+#include "common/base/chunks.h"
 #include "common/base/digest.h"
 #include "common/base/result.h"
 #include "common/base/spec.h"
@@ -27,10 +28,10 @@
 
 struct cv_cobroker;
 
-/* What was judged, as recorded in the journal: an accepted token, or with arm CV_COBROKER_ARM_NONE a slot that a failed
- * proof has used up. */
+/* What was judged, as recorded in the journal: an accepted token, or with arm CV_COBROKER_ARM_NONE a slot and a
+ * question that a failed proof has used up. */
 struct cv_cobroker_entry {
-  uint64_t place; /* its bit */
+  uint64_t place; /* its bit; of a failed proof the question, which is the arm of its token */
   uint64_t worker;
   uint32_t arm, slot;
 };
@@ -85,6 +86,9 @@ struct cv_cobroker_campaign {
   uint64_t tokens, failed; /* accepted; proofs that failed */
   struct cv_chunks places; /* bits: arm->round + place - arm->first */
   struct cv_chunks slots;  /* bits: worker * tokens_per_worker + slot */
+  /* The arms of which each worker has answered, one of each at most. Nothing is recorded if the campaign repeats
+   * questions, nor in one of pairs: the broker draws the opponents, and does not tell them here. */
+  struct cv_answered answered;
   struct cv_ledger ledger; /* of its arms */
 
   uint64_t plans;

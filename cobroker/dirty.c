@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cobroker/dirty.h"
 
-#include "broker/both/chunks.h"
 #include "cobroker/campaign.h"
 #include "cobroker/state.h"
 #include "common/base/array.h"
+#include "common/base/chunks.h"
 
 static void push(struct cv_cobroker *core, uint32_t campaign, enum cv_cobroker_row row, uint64_t number) {
   struct cv_cobroker_dirt *dirt = &core->dirt;

@@ -13,7 +13,7 @@ struct cv_cobroker_campaign;
 
 struct cv_cobroker_dirty {
   uint32_t campaign;        /* 0: not of a campaign */
-  enum cv_cobroker_row row; /* ARM, PLACES, SLOTS, ACCOUNTS */
+  enum cv_cobroker_row row; /* ARM, PLACES, SLOTS, ASKED, ACCOUNTS */
   uint64_t number;          /* of the chunk or arm */
   uint64_t since;           /* commit of the first change not yet stored */
 };

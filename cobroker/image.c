@@ -312,7 +312,9 @@ static enum cv_err write_dirty(struct cv_cobroker *core, const struct cv_cobroke
   if (campaign == NULL || dirty->row == CV_COROW_ARM) {
     return campaign == NULL ? CV_OK : write_arm(dirty, campaign, batch);
   }
-  struct cv_chunks *chunks = dirty->row == CV_COROW_PLACES ? &campaign->places : &campaign->slots;
+  struct cv_chunks *chunks = dirty->row == CV_COROW_PLACES     ? &campaign->places
+                             : dirty->row == CV_COROW_ANSWERED ? &campaign->answered.chunks
+                                                               : &campaign->slots;
   struct cv_chunk *chunk = cv_chunks_find(chunks, dirty->number);
   if (chunk == NULL) {
     return CV_OK;

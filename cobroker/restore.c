@@ -65,7 +65,7 @@ static enum cv_err take_campaign(struct cv_cobroker *core, const struct cv_cobro
   memcpy(campaign->requester, requester, sizeof(requester));
   campaign->context = context; /* if it differs from what the keys of today give, the campaign ends (settle()) */
   campaign->deadline_wall_ms = deadline;
-  campaign->slots.most = UINT32_MAX; /* until every slot is restored */
+  campaign->slots.most = campaign->answered.chunks.most = UINT32_MAX; /* until everything is restored */
   return damaged_unless(cv_reader_done(row));
 }
 
@@ -128,6 +128,12 @@ static enum cv_err take_chunk(struct cv_chunks *chunks, const struct cv_cobroker
   return damaged_unless(cv_reader_done(row));
 }
 
+static enum cv_err take_asked(struct cv_cobroker_campaign *campaign, const struct cv_cobroker_name *name,
+                              struct cv_reader *row) {
+  CV_TRY(damaged_unless(campaign->answered.questions > 0));
+  return take_chunk(&campaign->answered.chunks, name, row);
+}
+
 static enum cv_err take_closing(struct cv_cobroker *core, struct cv_cobroker_campaign *campaign,
                                 const struct cv_cobroker_name *name, struct cv_reader *row) {
   struct cv_share_close close;
@@ -166,6 +172,22 @@ static enum cv_err take_answers(struct cv_cobroker_campaign *campaign, const str
 
 /* ---- the journal ---- */
 
+static enum cv_err replay_asked(struct cv_cobroker *core, struct cv_cobroker_campaign *campaign,
+                                const struct cv_cobroker_entry *entry) {
+  struct cv_answered *answered = &campaign->answered;
+  uint64_t question = entry->arm == CV_COBROKER_ARM_NONE ? entry->place : entry->arm;
+  struct cv_chunk *chunk;
+  CV_TRY(damaged_unless(question < campaign->spec.arms));
+  if (answered->questions == 0) {
+    return CV_OK;
+  }
+  uint64_t number = cv_answered_chunk(answered, entry->worker, entry->slot, question);
+  CV_TRY(nomem_or_damaged(cv_chunks_touch(&answered->chunks, number, &chunk)));
+  cv_answered_set(answered, chunk, entry->worker, entry->slot, question);
+  cv_cobroker_dirty_chunk(core, campaign->id, CV_COROW_ANSWERED, chunk);
+  return CV_OK;
+}
+
 /* Repeats what judging the token did. Setting a bit twice is harmless; the charge is repeated only if the account's
  * chunk was stored before the entry. */
 static enum cv_err replay_entry(struct cv_cobroker *core, struct cv_cobroker_campaign *campaign, uint64_t commit,
@@ -175,10 +197,11 @@ static enum cv_err replay_entry(struct cv_cobroker *core, struct cv_cobroker_cam
   CV_TRY(nomem_or_damaged(
       cv_chunks_set(&campaign->slots, cv_cobroker_campaign_slot(campaign, entry->worker, entry->slot), &slot)));
   cv_cobroker_dirty_chunk(core, campaign->id, CV_COROW_SLOTS, slot);
+  CV_TRY(replay_asked(core, campaign, entry));
   if (entry->arm == CV_COBROKER_ARM_NONE) {
     return CV_OK;
   }
-  CV_TRY(damaged_unless(entry->arm < campaign->spec.arms && entry->place < campaign->rounds));
+  CV_TRY(damaged_unless(entry->place < campaign->rounds));
   CV_TRY(nomem_or_damaged(cv_chunks_set(&campaign->places, entry->place, &place)));
   cv_cobroker_dirty_chunk(core, campaign->id, CV_COROW_PLACES, place);
   CV_TRY(nomem_or_damaged(cv_chunks_touch(&core->accounts.cells, entry->worker / CV_CHUNK_CELLS, &account)));
@@ -280,6 +303,8 @@ static enum cv_err take_of(struct cv_cobroker *core, struct cv_cobroker_campaign
       return take_chunk(&campaign->places, name, row);
     case CV_COROW_SLOTS:
       return take_chunk(&campaign->slots, name, row);
+    case CV_COROW_ANSWERED:
+      return take_asked(campaign, name, row);
     case CV_COROW_CLOSING:
       return take_closing(core, campaign, name, row);
     case CV_COROW_ANSWERS:
@@ -322,7 +347,8 @@ const char *cv_cobroker_row_text(uint32_t kind) {
                                      [CV_COROW_CLOSING] = "closing",
                                      [CV_COROW_ANSWERS] = "batch's answers",
                                      [CV_COROW_ACCOUNTS] = "chunk of accounts",
-                                     [CV_COROW_JOURNAL] = "journal row"};
+                                     [CV_COROW_JOURNAL] = "journal row",
+                                     [CV_COROW_ANSWERED] = "chunk of questions"};
   return kind < CV_COUNT(text) && text[kind] != NULL ? text[kind] : "row of an unknown kind";
 }
 
@@ -386,6 +412,14 @@ static enum cv_err check_key(const struct cv_cobroker *core, const struct cv_cob
   return damaged_unless(cv_digest_is_same(&hash, &campaign->split.key));
 }
 
+/* Each token, and each failed proof, has taken one slot and one question: these come from different rows. */
+static enum cv_err check_taken(const struct cv_cobroker_campaign *campaign) {
+  uint64_t taken = cv_ledger_add(campaign->tokens, campaign->failed);
+  bool has_questions = campaign->answered.questions > 0;
+  return damaged_unless(bits_set(&campaign->slots) == taken &&
+                        (!has_questions || cv_answered_count(&campaign->answered) == taken));
+}
+
 static enum cv_err check_campaign(const struct cv_cobroker *core, struct cv_cobroker_campaign *campaign) {
   uint64_t tokens = 0;
   CV_TRY(check_key(core, campaign));
@@ -400,7 +434,8 @@ static enum cv_err check_campaign(const struct cv_cobroker *core, struct cv_cobr
     tokens += arm->first + arm->filled;
     campaign->open_arms += arm->plan != 0;
   }
-  CV_TRY(damaged_unless(tokens == campaign->tokens && bits_set(&campaign->slots) == tokens + campaign->failed));
+  CV_TRY(damaged_unless(tokens == campaign->tokens));
+  CV_TRY(check_taken(campaign));
   CV_TRY(check_batches(campaign));
   return check_history(campaign);
 }
@@ -411,7 +446,7 @@ static void settle(struct cv_cobroker *core, struct cv_cobroker_campaign *campai
   campaign->stored_batches = campaign->batches;
   campaign->stored_done = campaign->done;
   campaign->fresh = campaign->changed = false;
-  campaign->slots.most = core->config.limits.chunks;
+  campaign->slots.most = campaign->answered.chunks.most = core->config.limits.chunks;
   if (end_ms != 0) {
     /* If the wall clock went back meanwhile, the campaign still gets no more than its full time. */
     uint64_t left = end_ms > wall_ms ? end_ms - wall_ms : 0, most = campaign->spec.deadline_ms;

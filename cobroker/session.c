@@ -164,6 +164,7 @@ static enum cv_err say(struct cv_cobroker *core, struct cv_cobroker_conn *conn,
                                                .tokens_per_worker = spec->tokens_per_worker,
                                                .arms = spec->arms,
                                                .pairs = spec->pairs,
+                                               .repeat = spec->repeat,
                                                .scale = spec->scale,
                                                .split = campaign->split}};
   memcpy(message.terms.name, spec->name, sizeof(message.terms.name));

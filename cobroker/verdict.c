@@ -86,22 +86,24 @@ static bool find_place(const struct cv_cobroker_campaign *campaign, const struct
   return true;
 }
 
-/* Whether there is a place and a slot for the token, and both are free. */
+/* Whether there is a place and a slot for the token, both are free, and its worker has not answered about the arm. */
 static bool is_free(struct cv_cobroker_campaign *campaign, const struct cv_split_token *token, uint64_t *ret_place) {
   return token->slot < campaign->spec.tokens_per_worker && find_place(campaign, token, ret_place) &&
          !cv_chunks_bit(&campaign->places, *ret_place) &&
-         !cv_chunks_bit(&campaign->slots, cv_cobroker_campaign_slot(campaign, token->worker, token->slot));
+         !cv_chunks_bit(&campaign->slots, cv_cobroker_campaign_slot(campaign, token->worker, token->slot)) &&
+         !cv_answered_has(&campaign->answered, token->worker, token->arm);
 }
 
 /* Whether a range of workers may use one more chunk of the tables, so that no certificate fills them alone. */
 static bool has_room(struct cv_cobroker *core, struct cv_cobroker_campaign *campaign,
-                     const struct cv_identity *identity, uint64_t worker, uint32_t slot) {
+                     const struct cv_identity *identity, const struct cv_split_token *token) {
+  uint64_t worker = token->worker, slot = cv_cobroker_campaign_slot(campaign, worker, token->slot);
   uint64_t first = cv_cobroker_campaign_slot(campaign, identity->first, 0);
   uint64_t last = cv_cobroker_campaign_slot(campaign, identity->last, campaign->spec.tokens_per_worker - 1);
   return cv_chunks_has_room(&core->accounts.cells, worker / CV_CHUNK_CELLS, identity->first / CV_CHUNK_CELLS,
                             identity->last / CV_CHUNK_CELLS) &&
-         cv_chunks_has_room(&campaign->slots, cv_cobroker_campaign_slot(campaign, worker, slot) / CV_CHUNK_BITS,
-                            first / CV_CHUNK_BITS, last / CV_CHUNK_BITS);
+         cv_chunks_has_room(&campaign->slots, slot / CV_CHUNK_BITS, first / CV_CHUNK_BITS, last / CV_CHUNK_BITS) &&
+         cv_answered_has_room(&campaign->answered, worker, token->slot, token->arm, identity->first, identity->last);
 }
 
 static bool can_pay(struct cv_cobroker *core, const struct cv_cobroker_campaign *campaign, uint64_t worker) {
@@ -111,14 +113,22 @@ static bool can_pay(struct cv_cobroker *core, const struct cv_cobroker_campaign 
 
 /* The chunks that a token changes, made before any bit is set, so that an error changes nothing. */
 struct chunks {
-  struct cv_chunk *place, *slot, *account;
+  struct cv_chunk *place, *slot, *account, *asked; /* asked: NULL if no questions are recorded */
 };
+
+static enum cv_err touch_asked(struct cv_answered *asked, const struct cv_split_token *token, struct cv_chunk **ret) {
+  *ret = NULL;
+  return asked->questions == 0
+             ? CV_OK
+             : cv_chunks_touch(&asked->chunks, cv_answered_chunk(asked, token->worker, token->slot, token->arm), ret);
+}
 
 static enum cv_err touch(struct cv_cobroker *core, struct cv_cobroker_campaign *campaign,
                          const struct cv_split_token *token, uint64_t place, struct chunks *ret) {
   uint64_t slot = cv_cobroker_campaign_slot(campaign, token->worker, token->slot);
   CV_TRY(cv_chunks_touch(&campaign->places, place / CV_CHUNK_BITS, &ret->place));
   CV_TRY(cv_chunks_touch(&core->accounts.cells, token->worker / CV_CHUNK_CELLS, &ret->account));
+  CV_TRY(touch_asked(&campaign->answered, token, &ret->asked));
   return cv_chunks_touch(&campaign->slots, slot / CV_CHUNK_BITS, &ret->slot);
 }
 
@@ -130,21 +140,27 @@ static void note_entry(struct cv_cobroker *core, struct cv_cobroker_campaign *ca
   cv_cobroker_campaign_mark(core, campaign);
 }
 
+/* Takes the slot and the question. */
 static enum cv_err take_slot(struct cv_cobroker *core, struct cv_cobroker_campaign *campaign,
-                             const struct cv_split_token *token) {
+                             const struct cv_split_token *token, const struct chunks *chunks) {
   struct cv_chunk *slot;
   CV_TRY(cv_chunks_set(&campaign->slots, cv_cobroker_campaign_slot(campaign, token->worker, token->slot), &slot));
   cv_cobroker_dirty_chunk(core, campaign->id, CV_COROW_SLOTS, slot);
+  if (chunks->asked != NULL) {
+    cv_answered_set(&campaign->answered, chunks->asked, token->worker, token->slot, token->arm);
+    cv_cobroker_dirty_chunk(core, campaign->id, CV_COROW_ANSWERED, chunks->asked);
+  }
   return CV_OK;
 }
 
-/* A proof that fails uses the slot up; the place is free for another worker. */
+/* A proof that fails uses slot and question up; the place is free for another worker. */
 static enum cv_err count_failed(struct cv_cobroker *core, struct cv_cobroker_campaign *campaign,
-                                const struct cv_split_token *token) {
-  CV_TRY(take_slot(core, campaign, token));
+                                const struct cv_split_token *token, const struct chunks *chunks) {
+  CV_TRY(take_slot(core, campaign, token, chunks));
   campaign->failed++;
-  note_entry(core, campaign,
-             &(struct cv_cobroker_entry){.worker = token->worker, .arm = CV_COBROKER_ARM_NONE, .slot = token->slot});
+  const struct cv_cobroker_entry entry = {
+      .place = token->arm, .worker = token->worker, .arm = CV_COBROKER_ARM_NONE, .slot = token->slot};
+  note_entry(core, campaign, &entry);
   return CV_OK;
 }
 
@@ -154,7 +170,7 @@ static enum cv_err count(struct cv_cobroker *core, struct cv_cobroker_campaign *
   struct cv_cobroker_arm *arm = &campaign->arm[token->arm];
   struct cv_chunk *places;
   CV_TRY(cv_chunks_set(&campaign->places, place, &places));
-  CV_TRY(take_slot(core, campaign, token));
+  CV_TRY(take_slot(core, campaign, token, chunks));
   cv_cobroker_dirty_chunk(core, campaign->id, CV_COROW_PLACES, places);
   cv_accounts_pay(&core->accounts, chunks->account, token->worker, campaign->privacy.cost_micro);
   cv_cobroker_dirty_chunk(core, 0, CV_COROW_ACCOUNTS, chunks->account);
@@ -195,8 +211,7 @@ static enum cv_err weigh(struct cv_cobroker *core, struct cv_cobroker_campaign *
     return CV_OK;
   }
   *ret = CV_ANSWER_WORKER;
-  if (!can_pay(core, campaign, token->worker) ||
-      !has_room(core, campaign, &given->session->identity, token->worker, token->slot)) {
+  if (!can_pay(core, campaign, token->worker) || !has_room(core, campaign, &given->session->identity, token)) {
     return CV_OK;
   }
   enum cv_err err = touch(core, campaign, token, place, &chunks);
@@ -205,7 +220,7 @@ static enum cv_err weigh(struct cv_cobroker *core, struct cv_cobroker_campaign *
   }
   bool good = is_accepted(campaign, given, &output);
   *ret = good ? CV_ANSWER_ACCEPTED : CV_ANSWER_PROOF;
-  err = good ? count(core, campaign, token, place, &chunks, output) : count_failed(core, campaign, token);
+  err = good ? count(core, campaign, token, place, &chunks, output) : count_failed(core, campaign, token, &chunks);
   explicit_bzero(&output, sizeof(output));
   return err;
 }

@@ -2,7 +2,7 @@
 #include "worker/brokers.h"
 
 #include "common/base/grid.h"
-#include "worker/asked.h"
+#include "worker/asker.h"
 #include "worker/split.h"
 
 enum { AGAIN_MS = 1000 /* after an assignment for which no session came */ };
@@ -122,7 +122,7 @@ static bool measure(const struct cv_worker *pool, uint32_t score_bits, const str
   const struct cv_opinion opinion = {.arm = assign->arm.one, .opponent = assign->opponent, .number = assign->place};
   struct cv_coin coin;
   cv_coin_init(&coin, pool->coin_key, NULL, &opinion);
-  bool can = cv_worker_measure(score_bits, value, &coin.rng, ret);
+  bool can = cv_worker_measure(score_bits, value, &coin.bits.rng, ret);
   cv_coin_wipe(&coin);
   return can;
 }
@@ -130,7 +130,7 @@ static bool measure(const struct cv_worker *pool, uint32_t score_bits, const str
 static enum cv_err drop(struct cv_worker *pool, struct cv_pending *pending, enum cv_verdict verdict) {
   uint64_t worker = pending->worker;
   pool->held -= pending->waits != CV_WAITS_NOT;
-  cv_asked_tell(pool, pending, verdict);
+  cv_asker_tell(pool, pending, verdict);
   cv_pendings_remove(&pool->pendings, pending);
   return cv_worker_move_on(pool, worker);
 }
@@ -226,7 +226,7 @@ static enum cv_err unhold_one(struct cv_worker *pool, struct cv_pending *pending
     return drop(pool, pending, CV_VERDICT_EXPIRED);
   }
   pool->held--;
-  cv_asked_tell(pool, pending, CV_VERDICT_EXPIRED);
+  cv_asker_tell(pool, pending, CV_VERDICT_EXPIRED);
   cv_pendings_remove(&pool->pendings, pending);
   /* Not at once: without the co-broker the broker would be asked for assignments without end. */
   return cv_line_push(&pool->resting, worker, now_ms + AGAIN_MS);

@@ -8,6 +8,7 @@ static void campaign_fini(struct cv_worker_campaign *campaign) {
   cv_privatizer_free(campaign->privatizer);
   cv_session_free(campaign->session);
   free(campaign->given);
+  cv_once_fini(&campaign->once);
   free(campaign->taken);
   free(campaign->spent);
 }
@@ -49,6 +50,7 @@ struct cv_worker_campaign *cv_worker_campaigns_tell(struct cv_worker_campaigns *
   struct cv_worker_campaign *campaign = known != NULL ? known : free_place(campaigns);
   struct cv_session *session = NULL;
   uint32_t *given = NULL;
+  struct cv_once once = {0};
   uint64_t *taken = NULL;
   if (campaign == NULL) {
     return NULL;
@@ -57,7 +59,9 @@ struct cv_worker_campaign *cv_worker_campaigns_tell(struct cv_worker_campaigns *
   if (known != NULL) {
     given = known->given;
     session = known->session;
+    once = known->once;
     known->given = NULL;
+    known->once = (struct cv_once){0};
     known->session = NULL;
   }
   /* Terms of another name have other scores, perhaps of other arms; what has left of these, the record knows. */
@@ -71,6 +75,8 @@ struct cv_worker_campaign *cv_worker_campaigns_tell(struct cv_worker_campaigns *
   campaign->privatizer = NULL;
   campaign->session = session;
   campaign->given = given;
+  campaign->once = once;
+  campaign->gave = known != NULL && known->gave;
   campaign->taken = taken;
   campaign->spent = NULL;
   campaign->done = false;

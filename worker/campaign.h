@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "proto/codec/crowd.h"
+#include "worker/once.h"
 #include "worker/privatizer/privatizer.h"
 #include "worker/session.h"
 
@@ -21,6 +22,8 @@ struct cv_worker_campaign {
   struct cv_digest broker;          /* key of the broker that told the terms, with two brokers */
   struct cv_session *session;       /* with two brokers; owned; NULL: one broker, or declined from the start */
   uint32_t *given;                  /* per worker: tokens, or CV_GIVEN_NEVER; owned; NULL: declined from the start */
+  bool gave;                        /* a token was made */
+  struct cv_once once;              /* the questions that its workers have answered; none: they may be repeated */
   uint64_t *taken;                  /* per arm: rows of a part that have left; owned; NULL: no part */
   bool *spent;                      /* per arm: this connection has no more scores of it; owned; NULL: of none */
   bool done;                        /* the broker sent Done: it takes no more tokens */
@@ -41,8 +44,8 @@ void cv_worker_campaigns_fini(struct cv_worker_campaigns *campaigns);
 struct cv_worker_campaign *cv_worker_campaigns_find(struct cv_worker_campaigns *campaigns, uint64_t id);
 /*
  * Adds a campaign, or replaces its terms. `work` is the source of its scores, NULL if there is none. The entry has no
- * privatizer yet. The counts of given tokens and of rows, and the session, survive new terms. Returns NULL if
- * CV_WORKER_CAMPAIGNS_MAX campaigns are live.
+ * privatizer yet. The counts of given tokens and of rows, the answered questions and the session survive new terms.
+ * Returns NULL if CV_WORKER_CAMPAIGNS_MAX campaigns are live.
  */
 struct cv_worker_campaign *cv_worker_campaigns_tell(struct cv_worker_campaigns *campaigns, const struct cv_terms *terms,
                                                     const struct cv_work *work);

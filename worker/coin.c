@@ -15,21 +15,6 @@ static uint8_t *put(uint8_t *at, uint64_t number) {
   return at;
 }
 
-static void refill(struct cv_rng *rng) {
-  struct cv_coin *coin = (struct cv_coin *)rng; /* its first member */
-  uint8_t bytes[sizeof(coin->word)];
-  cv_xof_bytes(&coin->xof, bytes, sizeof(bytes));
-  for (size_t i = 0; i < CV_COIN_WORDS; i++) {
-    coin->word[i] = 0;
-    for (size_t j = 0; j < sizeof(coin->word[0]); j++) {
-      coin->word[i] |= (uint64_t)bytes[i * sizeof(coin->word[0]) + j] << (8 * j);
-    }
-  }
-  explicit_bzero(bytes, sizeof(bytes));
-  rng->word = coin->word;
-  rng->left = CV_COIN_WORDS;
-}
-
 void cv_coin_init(struct cv_coin *coin, const uint8_t key[CV_COIN_KEY_BYTES], const struct cv_local *law,
                   const struct cv_opinion *opinion) {
   static const struct cv_local rounding = {.kind = CV_LOCAL_KINDS};
@@ -43,8 +28,9 @@ void cv_coin_init(struct cv_coin *coin, const uint8_t key[CV_COIN_KEY_BYTES], co
   for (size_t i = 0; i < CV_COUNT(field); i++) {
     at = put(at, field[i]);
   }
-  cv_xof_init(&coin->xof, key, CV_COIN_KEY_BYTES, (const uint8_t *)TAG, sizeof(TAG) - 1, NULL, 0, bound, sizeof(bound));
-  coin->rng = (struct cv_rng){.refill = refill};
+  cv_xof_init(&coin->bits.xof, key, CV_COIN_KEY_BYTES, (const uint8_t *)TAG, sizeof(TAG) - 1, NULL, 0, bound,
+              sizeof(bound));
+  cv_xof_rng_init(&coin->bits);
 }
 
 uint64_t cv_coin_law(const struct cv_local *law) {

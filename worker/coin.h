@@ -15,9 +15,9 @@
 
 #include "common/base/local.h"
 #include "common/base/rng.h"
-#include "common/prio/xof.h"
+#include "common/prio/xof_rng.h"
 
-enum { CV_COIN_KEY_BYTES = 32, CV_COIN_WORDS = 4 };
+enum { CV_COIN_KEY_BYTES = 32 };
 
 /* A score that does not change: a row of a data set, or the simulated score of a place. */
 struct cv_opinion {
@@ -28,9 +28,7 @@ struct cv_opinion {
 };
 
 struct cv_coin {
-  struct cv_rng rng;
-  struct cv_xof xof;
-  uint64_t word[CV_COIN_WORDS];
+  struct cv_xof_rng bits;
 };
 
 /* Of a law; NULL: the bits that round a score for two brokers. `coin` must not move afterwards; the caller wipes it. */

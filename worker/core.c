@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "worker/again.h"
 #include "worker/arrival.h"
-#include "worker/asked.h"
+#include "worker/asker.h"
 #include "worker/brokers.h"
 #include "worker/consider.h"
 #include "worker/spent.h"
@@ -15,6 +16,7 @@
 enum {
   CONCURRENCY_MAX = 8192,
   LATE_ACKS_MS = 2000, /* time for late acknowledgements after Done */
+  AGAIN_MS = 1000,     /* after an assignment that asks what its worker has answered */
 };
 #define WORKERS_MAX (UINT64_C(1) << 28)
 
@@ -140,6 +142,7 @@ enum cv_err cv_worker_decline(struct cv_worker *pool, struct cv_worker_campaign 
   char text[CV_WHY_BYTES + CV_NAME_BYTES + 32];
   (void)snprintf(text, sizeof(text), "declined campaign \"%s\": %s", campaign->terms.name, campaign->declined);
   cv_worker_note(pool, text);
+  CV_TRY(cv_again_bar(pool));
   return cv_worker_unhold(pool, campaign->terms.id);
 }
 
@@ -198,6 +201,7 @@ static enum cv_err on_terms(struct cv_worker *pool, const struct cv_terms *terms
   enum cv_err err = cv_work_consider(&pool->config, campaign->work, terms, pool->met, &campaign->privatizer, &reason);
   err = err == CV_OK ? cv_worker_meet_brokers(pool, campaign, &reason) : err;
   err = err == CV_OK ? serve_rows(pool, campaign, &reason) : err;
+  err = err == CV_OK ? cv_again_meet(pool, campaign, &reason) : err;
   if (err != CV_OK) {
     return err == CV_ERR_NOMEM ? err : cv_worker_decline(pool, campaign, reason.text);
   }
@@ -212,7 +216,7 @@ static enum cv_err on_terms(struct cv_worker *pool, const struct cv_terms *terms
   pool->spent_due = true;
   /* Terms come again on each connection. */
   pool->figures.campaigns += !is_known;
-  return CV_OK;
+  return cv_again_bar(pool);
 }
 
 static bool is_one_of_us(const struct cv_worker *pool, uint64_t worker) {
@@ -238,6 +242,7 @@ static void count_given(struct cv_worker *pool, uint64_t worker, uint32_t scores
 
 bool cv_worker_may_answer(const struct cv_worker *pool, const struct cv_worker_campaign *campaign, uint64_t worker) {
   return campaign->given[worker - pool->config.first] < campaign->terms.tokens_per_worker &&
+         !cv_again_is_over(pool, campaign, worker) &&
          (cv_worker_may_give(pool, worker, 1) || cv_worker_has_open_slot(pool, campaign, worker));
 }
 
@@ -341,7 +346,7 @@ static int64_t privatize(const struct cv_worker *pool, const struct cv_worker_ca
     return cv_privatizer_apply(privatizer, opinion->arm, score, pool->config.rng);
   }
   cv_coin_init(&coin, pool->coin_key, &privatizer->law, opinion);
-  int64_t value = cv_privatizer_apply(privatizer, opinion->arm, score, &coin.rng);
+  int64_t value = cv_privatizer_apply(privatizer, opinion->arm, score, &coin.bits.rng);
   cv_coin_wipe(&coin);
   return value;
 }
@@ -376,7 +381,7 @@ static enum cv_err score_of(struct cv_worker *pool, const struct cv_worker_campa
 
 /* Whether a token that has left counts against the worker's tokens even if it filled no slot: the worker is somebody,
  * whose scores the broker must not learn. Else a broker that calls every token expired buys as many as it likes. */
-static bool discloses(const struct cv_worker *pool, const struct cv_worker_campaign *campaign) {
+static bool is_disclosed(const struct cv_worker *pool, const struct cv_worker_campaign *campaign) {
   bool is_local = campaign->privatizer != NULL && campaign->privatizer->law.epsilon_micro != CV_EPSILON_NONE;
   return is_local && (pool->config.stock != NULL || pool->config.asker != NULL);
 }
@@ -387,11 +392,13 @@ enum cv_err cv_worker_give(struct cv_worker *pool, struct cv_worker_campaign *ca
   if (!made) {
     return CV_OK;
   }
-  /* Of the privatizer that made it: the terms may change before it is acknowledged. */
-  pending->is_disclosed = discloses(pool, campaign);
   /* Count before the token is queued: the shell stores the count before the frame leaves. */
   uint32_t *given = &campaign->given[pending->worker - pool->config.first];
   *given += *given != CV_GIVEN_NEVER; /* the broker may not want the worker any more since it was asked */
+  campaign->gave = true;
+  CV_TRY(cv_again_note(pool, campaign, pending));
+  /* Now: a broker may tell other terms before it calls the token expired. */
+  pending->is_disclosed = is_disclosed(pool, campaign);
   pool->spent_due = true;
   if (counts) {
     count_given(pool, pending->worker, pending->values);
@@ -403,7 +410,7 @@ enum cv_err cv_worker_give(struct cv_worker *pool, struct cv_worker_campaign *ca
 enum cv_err cv_worker_score(struct cv_worker *pool, struct cv_worker_campaign *campaign, const struct cv_assign *assign,
                             struct cv_pending *pending) {
   if (pool->config.asker != NULL) {
-    cv_asked_begin(pool, campaign, assign, pending);
+    cv_asker_begin(pool, campaign, assign, pending);
     return CV_OK;
   }
   struct cv_moment at = {
@@ -428,9 +435,21 @@ enum cv_err cv_worker_score(struct cv_worker *pool, struct cv_worker_campaign *c
   return cv_worker_give(pool, campaign, pending);
 }
 
+/* Not at once: a broker that has lost its memory may ask the same again. */
+static enum cv_err rest(struct cv_worker *pool, uint64_t worker, uint64_t now_ms) {
+  bool waits = pool->config.asker != NULL && pool->config.asker->waits;
+  return waits || !cv_worker_is_wanted(pool, worker) ? cv_worker_move_on(pool, worker)
+                                                     : cv_line_push(&pool->resting, worker, now_ms + AGAIN_MS);
+}
+
 static enum cv_err answer(struct cv_worker *pool, struct cv_worker_campaign *campaign, const struct cv_assign *assign,
                           uint64_t now_ms, struct cv_why *why) {
   CV_TRY(check_assign(pool, campaign, assign, why));
+  const char *why_not = cv_again_why_not(pool, campaign, assign);
+  if (why_not != NULL) {
+    CV_TRY(cv_worker_decline_one(pool, assign->ticket, why_not));
+    return rest(pool, assign->worker, now_ms);
+  }
   if (!has_score(pool, assign)) {
     CV_TRY(cv_worker_decline_one(pool, assign->ticket, "the worker has no score for this arm"));
     return cv_worker_move_on(pool, assign->worker);
@@ -443,6 +462,7 @@ static enum cv_err answer(struct cv_worker *pool, struct cv_worker_campaign *cam
   pending->worker = assign->worker;
   pending->campaign = assign->campaign;
   pending->values = assign->arms;
+  cv_again_put(assign, pending);
   pending->lease_ms = campaign->terms.lease_ms;
   pending->due_ms = now_ms + pending->lease_ms;
   return cv_worker_hold(pool, campaign, assign, pending) ? CV_OK : cv_worker_score(pool, campaign, assign, pending);
@@ -458,7 +478,7 @@ static bool stops_waiting(struct cv_worker *pool, uint64_t worker) {
 static enum cv_err on_assign(struct cv_worker *pool, const struct cv_assign *assign, uint64_t now_ms,
                              struct cv_why *why) {
   struct cv_worker_campaign *campaign = cv_worker_campaigns_find(&pool->campaigns, assign->campaign);
-  if (campaign == NULL) {
+  if (campaign == NULL || !campaign->told) {
     return cv_fail(why, CV_ERR_STATE, "an assignment for campaign %llu without its terms",
                    (unsigned long long)assign->campaign);
   }
@@ -506,12 +526,10 @@ static enum cv_err on_ack(struct cv_worker *pool, const struct cv_crowd_ack *ack
     return cv_fail(why, CV_ERR_STATE, "an acknowledgement of an unsent token");
   }
   uint64_t worker = pending->worker;
-  bool is_disclosed = pending->is_disclosed;
   struct cv_worker_campaign *campaign = cv_worker_campaigns_find(&pool->campaigns, pending->campaign);
   uint32_t *given = campaign == NULL || campaign->given == NULL ? NULL : &campaign->given[worker - pool->config.first];
-  cv_asked_tell(pool, pending, ack->verdict);
+  cv_asker_tell(pool, pending, ack->verdict);
   cv_worker_settle_slot(pool, campaign, pending, ack->verdict);
-  cv_pendings_remove(&pool->pendings, pending);
   switch (ack->verdict) {
     case CV_VERDICT_ACCEPTED:
       pool->figures.accepted++;
@@ -521,8 +539,9 @@ static enum cv_err on_ack(struct cv_worker *pool, const struct cv_crowd_ack *ack
       break;
     case CV_VERDICT_EXPIRED: /* the token filled no slot */
       pool->figures.expired++;
-      if (given != NULL && *given != CV_GIVEN_NEVER && !is_disclosed) {
-        --*given;
+      if (given != NULL && !pending->is_disclosed) {
+        *given -= *given != CV_GIVEN_NEVER && *given > 0;
+        cv_again_forget(pool, campaign, pending);
       }
       break;
     default:
@@ -534,6 +553,7 @@ static enum cv_err on_ack(struct cv_worker *pool, const struct cv_crowd_ack *ack
       note_refusal(pool, ack->why != NULL ? ack->why : "no reason given");
       break;
   }
+  cv_pendings_remove(&pool->pendings, pending);
   return cv_worker_move_on(pool, worker);
 }
 
@@ -589,7 +609,8 @@ static enum cv_err on_done(struct cv_worker *pool, uint64_t id, uint64_t now_ms)
     pool->next = pool->config.first;
     pool->late_ms = now_ms + LATE_ACKS_MS;
     CV_TRY(cv_worker_unhold(pool, id));
-    return cv_asked_end(pool, id);
+    CV_TRY(cv_asker_end(pool, id));
+    return cv_again_bar(pool);
   }
   return CV_OK;
 }
@@ -606,7 +627,7 @@ static enum cv_err drop_late(struct cv_worker *pool, uint64_t now_ms) {
         pending->values == 0 ? NULL : cv_worker_campaigns_find(&pool->campaigns, pending->campaign);
     if (campaign != NULL && campaign->done) {
       uint64_t worker = pending->worker;
-      cv_asked_tell(pool, pending, CV_VERDICT_NONE);
+      cv_asker_tell(pool, pending, CV_VERDICT_NONE);
       cv_pendings_remove(&pool->pendings, pending);
       pool->figures.expired++;
       CV_TRY(cv_worker_move_on(pool, worker));
@@ -686,7 +707,7 @@ bool cv_worker_flush(struct cv_worker *pool, uint64_t now_ms, struct cv_crowd_fr
   pool->due = false;
   /* Late tokens expire even while the connection is closed; arrivals need an open one. */
   if (cv_unless_failed(&pool->failed, drop_late(pool, now_ms), NULL) != CV_OK ||
-      cv_unless_failed(&pool->failed, cv_asked_expire(pool, now_ms), NULL) != CV_OK ||
+      cv_unless_failed(&pool->failed, cv_asker_expire(pool, now_ms), NULL) != CV_OK ||
       cv_unless_failed(&pool->failed, cv_worker_unhold_late(pool, now_ms), NULL) != CV_OK || !pool->open ||
       cv_unless_failed(&pool->failed, cv_worker_arrive(pool, now_ms), NULL) != CV_OK ||
       cv_unless_failed(&pool->failed, cv_worker_spent_tell(pool, now_ms), NULL) != CV_OK) {

@@ -97,7 +97,8 @@ struct cv_asker {
 };
 
 /*
- * The record of the rows of data files. The shell stores what it is told before the next frame leaves.
+ * The record of the rows of data files, and of the answers of people and programs. The shell stores what it is told
+ * before the next frame leaves.
  */
 struct cv_worker_record {
   /*
@@ -109,6 +110,14 @@ struct cv_worker_record {
                        uint64_t *ret_taken, struct cv_why *why);
   /* Of a part: so many rows of the arm have left to the campaign. */
   void (*take)(void *data, const struct cv_work *work, const struct cv_terms *terms, uint32_t arm, uint64_t taken);
+  /* Of people and programs: calls tell() for each question that a worker has answered in the campaign; the number of a
+   * question as in common/base/answered.h. Errors of tell() and of the store. */
+  enum cv_err (*answered)(void *data, const struct cv_terms *terms,
+                          enum cv_err (*tell)(void *to, uint64_t worker, uint64_t question), void *to,
+                          struct cv_why *why);
+  /* Likewise: the worker has answered the question. Not `is_answered`: its token counted for nothing, and it may be
+   * asked again. */
+  void (*answer)(void *data, const struct cv_terms *terms, uint64_t worker, uint64_t question, bool is_answered);
   void *data;
 };
 

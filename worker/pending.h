@@ -24,17 +24,18 @@ struct cv_pending {
   uint64_t worker, campaign;
   uint64_t batch; /* batch of the outbox that its token was added to */
   uint8_t ticket[CV_TICKET_BYTES];
-  uint32_t values; /* 0 = free entry */
+  uint32_t values;             /* 0 = free entry */
+  uint32_t opponent;           /* as in the assignment, like the next */
+  uint32_t arm[CV_VALUES_MAX]; /* of each value */
+  bool is_disclosed;           /* its token has told what it can tell, whatever the broker does with it */
   int64_t value[CV_VALUES_MAX];
   uint64_t due_ms; /* end of its lease */
   uint32_t lease_ms;
-  /* Of an assignment whose scores come later (asked.h): the number of its first question, 0 for others; and the
+  /* Of an assignment whose scores come later (asker.h): the number of its first question, 0 for others; and the
    * questions without an answer. */
   uint64_t question;
   uint32_t open;
   enum cv_waits waits;
-  /* A privatized token of somebody: whatever the broker says of it, it has told what it could tell. */
-  bool is_disclosed;
   struct cv_pending_split *split; /* NULL: one broker */
   struct cv_pending *next;        /* in its bucket, or in the free list */
 };

@@ -67,6 +67,7 @@ static const char *difference(const struct cv_terms *a, const struct cv_terms *b
       {"number of tokens per worker", a->tokens_per_worker == b->tokens_per_worker},
       {"number of arms", a->arms == b->arms},
       {"kind of score", a->pairs == b->pairs && a->split.score_bits == b->split.score_bits},
+      {"rule on repeated questions", a->repeat == b->repeat},
       {"scale", cv_scale_is_same(&a->scale, &b->scale)},
       {"database of the broker", memcmp(a->split.database, b->split.database, sizeof(a->split.database)) == 0},
       {"spec", cv_digest_is_same(&a->split.spec, &b->split.spec)},

@@ -18,6 +18,7 @@
 #include "common/net/address.h"
 #include "common/page/bind.h"
 #include "worker/core.h"
+#include "worker/keeper.h"
 #include "worker/programs.h"
 #include "worker/store.h"
 
@@ -44,9 +45,8 @@ struct shell {
   struct cv_share_frame share;       /* likewise, to the co-broker */
   bool speaks, shares;               /* it is not sent yet */
   bool announced;                    /* the first connection was reported on stdout */
-  bool failed;                       /* no memory for what the store has to know */
   struct cv_ring row_key;            /* empty: no such file */
-  struct cv_worker_record record;
+  struct cv_keeper keeper;           /* if there is a store */
 };
 
 /* ---- connections ---- */
@@ -174,7 +174,7 @@ static enum cv_err flush(void *party, uint64_t now_ms, uint64_t wall_ms, bool *r
   shell->shares = cv_worker_flush_share(shell->core, now_ms, &shell->share);
   shell->speaks = cv_worker_flush(shell->core, now_ms, &shell->frame);
   *ret_store = shell->store != NULL;
-  return cv_worker_has_failed(shell->core) || shell->failed ? CV_ERR_NOMEM : note_rows(shell);
+  return cv_worker_has_failed(shell->core) || shell->keeper.failed ? CV_ERR_NOMEM : note_rows(shell);
 }
 
 static enum cv_err commit(void *party, struct cv_why *why) {
@@ -345,24 +345,6 @@ static enum cv_err open_store(struct shell *shell, struct cv_why *why) {
     say_own_order(shell);
   }
   return CV_OK;
-}
-
-/* ---- the record of rows ---- */
-
-static enum cv_err serve(void *data, const struct cv_work *work, const struct cv_terms *terms, uint64_t law,
-                         uint64_t *ret_taken, struct cv_why *why) {
-  const struct shell *shell = data;
-  const struct cv_served_campaign campaign = {.id = terms->id, .name = terms->name, .law = law};
-  CV_TRY(cv_worker_store_serve(shell->store, work->print, &campaign, limit_of(shell->settings), why));
-  return ret_taken == NULL ? CV_OK
-                           : cv_worker_store_taken(shell->store, work->print, &campaign, work->arms, ret_taken, why);
-}
-
-static void take(void *data, const struct cv_work *work, const struct cv_terms *terms, uint32_t arm, uint64_t taken) {
-  struct shell *shell = data;
-  const struct cv_served_campaign campaign = {.id = terms->id, .name = terms->name};
-  shell->failed =
-      cv_worker_store_note_taken(shell->store, work->print, &campaign, arm, taken) != CV_OK || shell->failed;
 }
 
 static bool mark_row(void *data, uint64_t row) {
@@ -582,7 +564,7 @@ static enum cv_err open_core(struct shell *shell, struct cv_why *why) {
                                            .seal = seal_seed,
                                            .close = close_session,
                                            .data = shell};
-  shell->record = (struct cv_worker_record){.serve = serve, .take = take, .data = shell};
+  cv_keeper_init(&shell->keeper, shell->store, limit_of(settings));
   const struct cv_identity *own = cv_daemon_identity(shell->daemon);
   const struct cv_worker_config config = {
       .first = own->first,
@@ -600,7 +582,7 @@ static enum cv_err open_core(struct shell *shell, struct cv_why *why) {
       .work = shell->works.work,
       .works = shell->works.works,
       .stock = shell->stock,
-      .record = shell->store == NULL ? NULL : &shell->record,
+      .record = shell->store == NULL ? NULL : &shell->keeper.record,
       .coin_key = shell->store == NULL ? key_of(shell) : cv_worker_store_key(shell->store),
       .asker = asker_of(shell),
       .given = shell->store == NULL ? NULL : cv_worker_store_scores(shell->store),
@@ -695,7 +677,7 @@ static void sum_up_rows(const struct shell *shell) {
   for (uint32_t i = 0; i < persons->persons; i++) {
     uint64_t worker = shell->works.first_worker + i;
     if (worker >= own->first && worker <= own->last) {
-      uint64_t rows = cv_persons_rows(persons, i) - cv_stock_left(shell->stock, worker);
+      uint64_t rows = cv_stock_given(shell->stock, worker);
       given += rows;
       most = rows > most ? rows : most;
     }

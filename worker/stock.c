@@ -19,11 +19,14 @@ struct window {
   struct pause closed;
 };
 
-/* The rows of one arm, including given ones that next_of() has not removed yet. */
+/* A barred row is of a person and an arm of which another one has been given. */
+enum row { ROW_LEFT, ROW_GIVEN, ROW_BARRED };
+
+/* The rows of one arm; the first `count` of them include those that next_of() has not put aside yet. */
 struct shelf {
   uint32_t *row; /* points into the stock's `order` */
-  uint32_t count, at;
-  uint32_t left; /* rows not given */
+  uint32_t rows, count, at;
+  uint32_t left; /* rows that may be given */
   bool nobody;   /* the last search found no person that may come */
   struct window window;
 };
@@ -35,8 +38,9 @@ struct cv_stock {
   struct shelf *shelf;     /* by arm */
   uint32_t cursor;         /* the next arm in turn */
   struct window explorers; /* persons that come without a wish */
-  bool *given;             /* by row of the range, from start[from] on */
-  uint32_t *left;          /* by person of the range: rows not given */
+  uint8_t *state;          /* enum row, by row of the range, from start[from] on */
+  uint32_t *left;          /* by person of the range: rows that may be given */
+  bool once;               /* a person gives only one row of an arm */
   uint32_t *taken;         /* rows taken since cv_stock_kept(); room for all rows */
   size_t takens;
 };
@@ -90,7 +94,7 @@ static void fill_shelves(struct cv_stock *stock) {
   }
   for (uint32_t arm = 0; arm < stock->config.arms; arm++) {
     shuffle(&stock->shelf[arm], stock->config.seed, arm);
-    stock->shelf[arm].left = stock->shelf[arm].count;
+    stock->shelf[arm].left = stock->shelf[arm].rows = stock->shelf[arm].count;
     /* One person at first: the broker's answer tells whether more are wanted. */
     stock->shelf[arm].window.allowed = 1;
   }
@@ -110,10 +114,10 @@ enum cv_err cv_stock_new(const struct cv_stock_config *config, struct cv_stock *
   size_t rows = rows_of(stock) + 1;
   stock->order = calloc(rows, sizeof(*stock->order));
   stock->taken = calloc(rows, sizeof(*stock->taken));
-  stock->given = calloc(rows, sizeof(*stock->given));
+  stock->state = calloc(rows, sizeof(*stock->state));
   stock->left = calloc((size_t)(stock->to - stock->from) + 1, sizeof(*stock->left));
   stock->shelf = calloc(config->arms, sizeof(*stock->shelf));
-  if (stock->order == NULL || stock->taken == NULL || stock->given == NULL || stock->left == NULL ||
+  if (stock->order == NULL || stock->taken == NULL || stock->state == NULL || stock->left == NULL ||
       stock->shelf == NULL) {
     cv_stock_free(stock);
     return CV_ERR_NOMEM;
@@ -130,7 +134,7 @@ void cv_stock_free(struct cv_stock *stock) {
   }
   free(stock->order);
   free(stock->taken);
-  free(stock->given);
+  free(stock->state);
   free(stock->left);
   free(stock->shelf);
   free(stock);
@@ -164,14 +168,77 @@ static uint32_t owner_of(const struct cv_stock *stock, uint64_t row) {
   return low;
 }
 
-static bool is_given(const struct cv_stock *stock, uint64_t row) {
-  return stock->given[row - first_row(stock)];
+static enum row state_of(const struct cv_stock *stock, uint64_t row) {
+  return (enum row)stock->state[row - first_row(stock)];
+}
+
+static void set_state(struct cv_stock *stock, uint32_t person, uint64_t row, enum row state) {
+  enum row before = state_of(stock, row);
+  uint32_t *left = &stock->left[person - stock->from], *of_arm = &stock->shelf[stock->config.persons->arm[row]].left;
+  *left = *left - (before == ROW_LEFT) + (state == ROW_LEFT);
+  *of_arm = *of_arm - (before == ROW_LEFT) + (state == ROW_LEFT);
+  stock->state[row - first_row(stock)] = (uint8_t)state;
 }
 
 static void give(struct cv_stock *stock, uint32_t person, uint64_t row) {
-  stock->given[row - first_row(stock)] = true;
-  stock->left[person - stock->from]--;
-  stock->shelf[stock->config.persons->arm[row]].left--;
+  const struct cv_persons *persons = stock->config.persons;
+  set_state(stock, person, row, ROW_GIVEN);
+  for (uint64_t other = persons->start[person]; stock->once && other < persons->start[person + 1]; other++) {
+    if (persons->arm[other] == persons->arm[row] && state_of(stock, other) == ROW_LEFT) {
+      set_state(stock, person, other, ROW_BARRED);
+    }
+  }
+}
+
+/* Bars what is left of the arms that a person has given rows of. `seen`, per arm: 1 + the last such person. */
+static void bar(struct cv_stock *stock, uint32_t person, uint32_t *seen) {
+  const struct cv_persons *persons = stock->config.persons;
+  for (uint64_t row = persons->start[person]; row < persons->start[person + 1]; row++) {
+    seen[persons->arm[row]] = state_of(stock, row) == ROW_GIVEN ? person + 1 : seen[persons->arm[row]];
+  }
+  for (uint64_t row = persons->start[person]; row < persons->start[person + 1]; row++) {
+    if (seen[persons->arm[row]] == person + 1 && state_of(stock, row) == ROW_LEFT) {
+      set_state(stock, person, row, ROW_BARRED);
+    }
+  }
+}
+
+static void unbar(struct cv_stock *stock, uint32_t person) {
+  const struct cv_persons *persons = stock->config.persons;
+  for (uint64_t row = persons->start[person]; row < persons->start[person + 1]; row++) {
+    if (state_of(stock, row) == ROW_BARRED) {
+      set_state(stock, person, row, ROW_LEFT);
+    }
+  }
+}
+
+enum cv_err cv_stock_ask_once(struct cv_stock *stock, bool once) {
+  if (once == stock->once) {
+    return CV_OK;
+  }
+  uint32_t *seen = calloc(stock->config.arms, sizeof(*seen));
+  if (seen == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  stock->once = once;
+  for (uint32_t person = stock->from; person < stock->to; person++) {
+    once ? bar(stock, person, seen) : unbar(stock, person);
+  }
+  free(seen);
+  for (uint32_t arm = 0; arm < stock->config.arms; arm++) {
+    stock->shelf[arm].count = stock->shelf[arm].rows;
+  }
+  return CV_OK;
+}
+
+uint64_t cv_stock_given(const struct cv_stock *stock, uint64_t worker) {
+  const uint64_t *start = stock->config.persons->start;
+  uint32_t person = person_of(stock, worker);
+  uint64_t given = 0;
+  for (uint64_t row = start[person]; person < stock->to && row < start[person + 1]; row++) {
+    given += state_of(stock, row) == ROW_GIVEN;
+  }
+  return given;
 }
 
 uint64_t cv_stock_left(const struct cv_stock *stock, uint64_t worker) {
@@ -179,12 +246,12 @@ uint64_t cv_stock_left(const struct cv_stock *stock, uint64_t worker) {
   return person == stock->to ? 0 : stock->left[person - stock->from];
 }
 
-/* The first row of the worker for the arm that is not given; UINT64_MAX if there is none. */
-static uint64_t find_row(const struct cv_stock *stock, uint64_t worker, uint32_t arm) {
+/* The first row of the worker for the arm in this state; UINT64_MAX if there is none. */
+static uint64_t find_row(const struct cv_stock *stock, uint64_t worker, uint32_t arm, enum row state) {
   const struct cv_persons *persons = stock->config.persons;
   uint32_t person = person_of(stock, worker);
   for (uint64_t row = persons->start[person]; person < stock->to && row < persons->start[person + 1]; row++) {
-    if (persons->arm[row] == arm && !is_given(stock, row)) {
+    if (persons->arm[row] == arm && state_of(stock, row) == state) {
       return row;
     }
   }
@@ -207,7 +274,7 @@ bool cv_stock_any_of(const struct cv_stock *stock, uint32_t arm, bool (*may)(voi
   }
   for (uint32_t i = 0; i < shelf->count; i++) {
     uint32_t row = shelf->row[i];
-    if (!is_given(stock, row) && may(data, stock->config.first_worker + owner_of(stock, row))) {
+    if (state_of(stock, row) == ROW_LEFT && may(data, stock->config.first_worker + owner_of(stock, row))) {
       return true;
     }
   }
@@ -215,11 +282,15 @@ bool cv_stock_any_of(const struct cv_stock *stock, uint32_t arm, bool (*may)(voi
 }
 
 bool cv_stock_has(const struct cv_stock *stock, uint64_t worker, uint32_t arm) {
-  return find_row(stock, worker, arm) != UINT64_MAX;
+  return find_row(stock, worker, arm, ROW_LEFT) != UINT64_MAX;
+}
+
+bool cv_stock_has_given(const struct cv_stock *stock, uint64_t worker, uint32_t arm) {
+  return find_row(stock, worker, arm, ROW_GIVEN) != UINT64_MAX;
 }
 
 bool cv_stock_take(struct cv_stock *stock, uint64_t worker, uint32_t arm, uint64_t *ret_row, int64_t *ret_score) {
-  uint64_t row = find_row(stock, worker, arm);
+  uint64_t row = find_row(stock, worker, arm, ROW_LEFT);
   if (row == UINT64_MAX) {
     return false;
   }
@@ -236,7 +307,7 @@ bool cv_stock_mark(struct cv_stock *stock, uint64_t row) {
   }
   /* A row outside of this range was given when the certificate had another one. */
   bool is_here = row >= first_row(stock) && row - first_row(stock) < rows_of(stock);
-  if (is_here && !is_given(stock, row)) {
+  if (is_here && state_of(stock, row) != ROW_GIVEN) {
     give(stock, owner_of(stock, row), row);
   }
   return true;
@@ -307,16 +378,17 @@ void cv_stock_dealt(struct cv_stock *stock, uint32_t wish, uint32_t arm, uint64_
   }
 }
 
-/* Finds a person of one arm that may come, in at most TRIES tries, and removes given rows from the shelf. */
+/* Finds a person of one arm that may come, in at most TRIES tries, and puts aside rows that may not be given. */
 static bool next_of(struct cv_stock *stock, struct shelf *shelf, bool (*may)(void *data, uint64_t worker), void *data,
                     uint64_t *ret_worker) {
   /* A few tries only: this runs for every arrival, and most persons of the arm may be waiting already. */
   for (int tries = 0; tries < TRIES && shelf->count > 0;) {
     shelf->at = shelf->at < shelf->count ? shelf->at : 0;
     uint32_t row = shelf->row[shelf->at];
-    if (is_given(stock, row)) {
-      /* Removed when met, not when given: a row is given by person and arm, without its place on the shelf. */
+    if (state_of(stock, row) != ROW_LEFT) {
+      /* When met, not when given: a row is given by person and arm, without its place on the shelf. */
       shelf->row[shelf->at] = shelf->row[--shelf->count];
+      shelf->row[shelf->count] = row; /* a barred one may be wanted again */
       continue;
     }
     shelf->at++;

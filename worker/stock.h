@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rows that the persons behind one connection have not given yet. The stock gives each row at most once and chooses
- * which person comes next for which arm. Pure.
+ * which person comes next for which arm. While each item is asked of a person once, its other rows of an item that it
+ * has given a row of are barred, as if they had been given. Pure.
  *
  * A person has rows for few arms, and a broker assigns arms in turn. So a person comes with a wish, an arm that it has
  * a row for. The number of persons that may wait for an arm grows by one with each granted wish and halves with each
@@ -36,7 +37,13 @@ void cv_stock_free(struct cv_stock *stock);
 
 /* The number of the connection's workers that are persons of the data set. */
 uint32_t cv_stock_persons(const struct cv_stock *stock);
-/* The number of rows that a worker has not given; 0 for a worker that is not a person. */
+/* Whether a person gives only one row of each arm, whatever it gave before; false at first. CV_ERR_NOMEM. */
+CV_MUST_USE enum cv_err cv_stock_ask_once(struct cv_stock *stock, bool once);
+/* Whether the worker has given a row of the arm. */
+bool cv_stock_has_given(const struct cv_stock *stock, uint64_t worker, uint32_t arm);
+/* The number of rows that a worker has given; 0 for a worker that is not a person. */
+uint64_t cv_stock_given(const struct cv_stock *stock, uint64_t worker);
+/* The number of rows that a worker may still give; 0 for a worker that is not a person. */
 uint64_t cv_stock_left(const struct cv_stock *stock, uint64_t worker);
 /* True if may() holds for a person with rows left. */
 bool cv_stock_any(const struct cv_stock *stock, bool (*may)(void *data, uint64_t worker), void *data);

@@ -18,6 +18,13 @@ struct taken {
   char name[CV_NAME_BYTES];
 };
 
+/* A question that a worker has answered, or that it may be asked again. */
+struct answer {
+  uint64_t campaign, worker, question;
+  bool is_answered;
+  char name[CV_NAME_BYTES];
+};
+
 struct cv_worker_store {
   struct cv_db *db;
   uint64_t first, last;
@@ -31,6 +38,8 @@ struct cv_worker_store {
   size_t rows, rows_cap;
   struct taken *taken; /* numbers not stored yet, in order */
   size_t takens, takens_cap;
+  struct answer *answer; /* changes not stored yet, in order */
+  size_t answers, answers_cap;
 };
 
 static const char *const steps[] = {
@@ -42,7 +51,9 @@ static const char *const steps[] = {
     "CREATE TABLE served (print INTEGER NOT NULL, campaign INTEGER NOT NULL, name TEXT NOT NULL, "
     "law INTEGER NOT NULL, PRIMARY KEY (print, campaign, name, law)) WITHOUT ROWID;"
     "CREATE TABLE taken (print INTEGER NOT NULL, campaign INTEGER NOT NULL, name TEXT NOT NULL, arm INTEGER NOT NULL, "
-    "rows INTEGER NOT NULL, PRIMARY KEY (print, campaign, name, arm)) WITHOUT ROWID",
+    "rows INTEGER NOT NULL, PRIMARY KEY (print, campaign, name, arm)) WITHOUT ROWID;"
+    "CREATE TABLE answered (campaign INTEGER NOT NULL, name TEXT NOT NULL, worker INTEGER NOT NULL, "
+    "question INTEGER NOT NULL, PRIMARY KEY (campaign, name, worker, question)) WITHOUT ROWID",
 };
 
 static const struct cv_db_schema schema = {
@@ -71,10 +82,11 @@ static enum cv_err load(struct cv_worker_store *store, struct cv_why *why) {
   }
 }
 
-/* Verifies the checksums: a damaged count or row would let a worker give a score twice. */
+/* Verifies the checksums: a damaged count, row or answer would let a worker give a score twice. */
 static enum cv_err prove(struct cv_db *db, struct cv_why *why) {
   static const struct cv_proof_part part[] = {{.table = "given"},    {.table = "secret"}, {.table = "data_set"},
-                                              {.table = "used_row"}, {.table = "served"}, {.table = "taken"}};
+                                              {.table = "used_row"}, {.table = "served"}, {.table = "taken"},
+                                              {.table = "answered"}};
   const struct cv_proof_config config = {.part = part, .parts = CV_COUNT(part)};
   return cv_proof_begin(db, &config, why);
 }
@@ -160,6 +172,7 @@ void cv_worker_store_close(struct cv_worker_store *store) {
   free(store->which);
   free(store->row);
   free(store->taken);
+  free(store->answer);
   explicit_bzero(store->key, sizeof(store->key));
   free(store);
 }
@@ -345,7 +358,66 @@ enum cv_err cv_worker_store_note_taken(struct cv_worker_store *store, uint64_t p
   return CV_OK;
 }
 
+/* ---- answers of people and programs ---- */
+
+enum cv_err cv_worker_store_answered(struct cv_worker_store *store, const struct cv_served_campaign *campaign,
+                                     enum cv_err (*tell)(void *to, uint64_t worker, uint64_t question), void *to,
+                                     struct cv_why *why) {
+  sqlite3_stmt *stmt;
+  int row;
+  CV_TRY(cv_worker_store_commit(store, why));
+  CV_TRY(cv_db_prepare(store->db,
+                       "SELECT worker, question FROM answered WHERE campaign = ?1 AND name = ?2 AND worker BETWEEN ?3 "
+                       "AND ?4",
+                       &stmt, why));
+  (void)sqlite3_bind_int64(stmt, 1, (sqlite3_int64)campaign->id);
+  (void)sqlite3_bind_text(stmt, 2, campaign->name, -1, SQLITE_STATIC);
+  (void)sqlite3_bind_int64(stmt, 3, (sqlite3_int64)store->first);
+  (void)sqlite3_bind_int64(stmt, 4, (sqlite3_int64)store->last);
+  for (;;) {
+    CV_TRY(cv_db_step(store->db, stmt, &row, why));
+    if (row == 0) {
+      return CV_OK;
+    }
+    enum cv_err err = tell(to, (uint64_t)sqlite3_column_int64(stmt, 0), (uint64_t)sqlite3_column_int64(stmt, 1));
+    if (err != CV_OK) {
+      (void)sqlite3_reset(stmt);
+      return cv_fail(why, err, "the stored answers cannot be loaded: %s", cv_err_text(err));
+    }
+  }
+}
+
+enum cv_err cv_worker_store_note_answer(struct cv_worker_store *store, const struct cv_served_campaign *campaign,
+                                        uint64_t worker, uint64_t question, bool is_answered) {
+  struct answer *to = CV_ARRAY_PUSH(store->answer, store->answers, store->answers_cap);
+  if (to == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  *to = (struct answer){.campaign = campaign->id, .worker = worker, .question = question, .is_answered = is_answered};
+  (void)snprintf(to->name, sizeof(to->name), "%s", campaign->name);
+  return CV_OK;
+}
+
 /* ---- writing ---- */
+
+static enum cv_err write_answers(struct cv_worker_store *store, struct cv_why *why) {
+  for (size_t i = 0; i < store->answers; i++) {
+    const struct answer *answer = &store->answer[i];
+    sqlite3_stmt *stmt;
+    CV_TRY(
+        cv_db_prepare(store->db,
+                      answer->is_answered
+                          ? "INSERT OR IGNORE INTO answered (campaign, name, worker, question) VALUES (?1, ?2, ?3, ?4)"
+                          : "DELETE FROM answered WHERE campaign = ?1 AND name = ?2 AND worker = ?3 AND question = ?4",
+                      &stmt, why));
+    (void)sqlite3_bind_int64(stmt, 1, (sqlite3_int64)answer->campaign);
+    (void)sqlite3_bind_text(stmt, 2, answer->name, -1, SQLITE_STATIC);
+    (void)sqlite3_bind_int64(stmt, 3, (sqlite3_int64)answer->worker);
+    (void)sqlite3_bind_int64(stmt, 4, (sqlite3_int64)answer->question);
+    CV_TRY(cv_db_run(store->db, stmt, why));
+  }
+  return CV_OK;
+}
 
 static enum cv_err write_taken(struct cv_worker_store *store, struct cv_why *why) {
   for (size_t i = 0; i < store->takens; i++) {
@@ -374,9 +446,10 @@ static enum cv_err write_rows(struct cv_worker_store *store, struct cv_why *why)
 }
 
 static enum cv_err write_all(struct cv_worker_store *store, struct cv_why *why) {
-  /* Rows and counts in one transaction: a row that is given counts for its worker, whatever crashes. */
+  /* All in one transaction: a row or an answer that is given counts for its worker, whatever crashes. */
   CV_TRY(write_rows(store, why));
   CV_TRY(write_taken(store, why));
+  CV_TRY(write_answers(store, why));
   for (uint32_t i = 0; i < store->count; i++) {
     sqlite3_stmt *stmt;
     CV_TRY(cv_db_prepare(store->db, "INSERT OR REPLACE INTO given (worker, scores) VALUES (?1, ?2)", &stmt, why));
@@ -389,7 +462,7 @@ static enum cv_err write_all(struct cv_worker_store *store, struct cv_why *why) 
 
 enum cv_err cv_worker_store_commit(struct cv_worker_store *store, struct cv_why *why) {
   /* Arrivals alone change nothing that must outlive the process. */
-  if (store->count == 0 && store->rows == 0 && store->takens == 0) {
+  if (store->count == 0 && store->rows == 0 && store->takens == 0 && store->answers == 0) {
     return CV_OK;
   }
   CV_TRY(cv_db_begin(store->db, why));
@@ -401,5 +474,6 @@ enum cv_err cv_worker_store_commit(struct cv_worker_store *store, struct cv_why 
   store->count = 0;
   store->rows = 0;
   store->takens = 0;
+  store->answers = 0;
   return CV_OK;
 }

@@ -5,7 +5,8 @@
  *   - the scores that each worker of a range has given over all runs, so that its limit survives restarts;
  *   - a key, drawn once: the order of a data file's rows and the coins of its scores follow from it (coin.h), and
  *     no start has others;
- *   - of each data file its fingerprint, the campaigns that it has served, and the rows that have left.
+ *   - of each data file its fingerprint, the campaigns that it has served, and the rows that have left;
+ *   - of people and programs the questions that each worker has answered in each campaign.
  *
  * The shell commits a count before the token leaves, since the broker may have seen any token that left. An older copy
  * of the file has the same key: a row that left after the copy was made leaves again, if at all, as the same token.
@@ -71,8 +72,23 @@ CV_MUST_USE enum cv_err cv_worker_store_taken(struct cv_worker_store *store, uin
 CV_MUST_USE enum cv_err cv_worker_store_note_taken(struct cv_worker_store *store, uint64_t print,
                                                    const struct cv_served_campaign *campaign, uint32_t arm,
                                                    uint64_t taken);
-/* Writes all noted counts and rows to disk. Errors as for cv_db_commit(): the outcome is unknown, so no token may
- * leave. */
+
+/* ---- answers of people and programs ---- */
+
+/* Calls tell() for each question that a worker of the range has answered in the campaign, those that were noted before,
+ * too: these are stored first. Errors of tell(), and as for cv_db_commit(). */
+CV_MUST_USE enum cv_err cv_worker_store_answered(struct cv_worker_store *store,
+                                                 const struct cv_served_campaign *campaign,
+                                                 enum cv_err (*tell)(void *to, uint64_t worker, uint64_t question),
+                                                 void *to, struct cv_why *why);
+/* The worker has answered the question, or (not `is_answered`) may be asked it again; the next
+ * cv_worker_store_commit() stores it. CV_ERR_NOMEM. */
+CV_MUST_USE enum cv_err cv_worker_store_note_answer(struct cv_worker_store *store,
+                                                    const struct cv_served_campaign *campaign, uint64_t worker,
+                                                    uint64_t question, bool is_answered);
+
+/* Writes all noted counts, rows and answers to disk. Errors as for cv_db_commit(): the outcome is unknown, so no token
+ * may leave. */
 CV_MUST_USE enum cv_err cv_worker_store_commit(struct cv_worker_store *store, struct cv_why *why);
 
 #endif

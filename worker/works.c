@@ -191,7 +191,7 @@ void cv_works_order(struct cv_works *works, const uint8_t key[CV_COIN_KEY_BYTES]
       const struct cv_opinion whole = {.source = served->source.print, .arm = UINT32_MAX};
       struct cv_coin coin;
       cv_coin_init(&coin, key, NULL, &whole);
-      cv_quality_reorder(served->source.quality, cv_rng_u64(&coin.rng));
+      cv_quality_reorder(served->source.quality, cv_rng_u64(&coin.bits.rng));
       cv_coin_wipe(&coin);
     }
   }

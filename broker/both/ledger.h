@@ -15,8 +15,8 @@
 #ifndef CV_BROKER_BOTH_LEDGER_H
 #define CV_BROKER_BOTH_LEDGER_H
 
-#include "broker/both/chunks.h"
 #include "common/base/buf.h"
+#include "common/base/chunks.h"
 #include "common/base/spec.h"
 
 struct cv_ledger_arm {

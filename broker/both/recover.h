@@ -24,10 +24,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "broker/both/chunks.h"
 #include "broker/both/ledger.h"
 #include "broker/both/mark.h"
 #include "broker/both/recovery.h"
+#include "common/base/chunks.h"
 
 /* What another party knows of a campaign: at least so much of it this side had stored. */
 struct cv_recover_claim {

@@ -12,8 +12,9 @@
 
 /* A spec with one broker is stored as it was before there could be two: its digest decides which campaign it is. */
 enum { SPEC_ONE = 2, SPEC_TWO = 3 };
-/* Flags of a stored spec: its optional lists and scale, and whether its tokens compare pairs. */
-enum { HAS_NAMES = 1, HAS_COSTS = 2, HAS_WORKERS = 4, IS_PAIRS = 8, HAS_SCALE = 16, HAS_ALL = 31 };
+/* Flags of a stored spec: its optional lists and scale, whether its tokens compare pairs, and whether questions are
+ * repeated. */
+enum { HAS_NAMES = 1, HAS_COSTS = 2, HAS_WORKERS = 4, IS_PAIRS = 8, HAS_SCALE = 16, IS_REPEATED = 32, HAS_ALL = 63 };
 
 void cv_spec_fini(struct cv_spec *spec) {
   if (spec == NULL) {
@@ -196,6 +197,33 @@ enum cv_err cv_spec_check(const struct cv_spec *spec, struct cv_why *why) {
   return cv_split_check(spec, why);
 }
 
+uint64_t cv_spec_questions(const struct cv_spec *spec, uint32_t golds) {
+  uint64_t items = (uint64_t)spec->arms + golds;
+  bool is_once = !spec->repeat && spec->cost_micro == NULL && spec->tokens_per_worker > 1;
+  return is_once ? (spec->pairs ? items * (items - 1) / 2 : items) : 0;
+}
+
+enum cv_err cv_spec_check_questions(const struct cv_spec *spec, uint32_t golds, struct cv_why *why) {
+  uint64_t questions = cv_spec_questions(spec, golds);
+  if (questions == 0 && (spec->repeat || spec->cost_micro != NULL || spec->tokens_per_worker == 1)) {
+    return CV_OK;
+  }
+  if (spec->edges > 0) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "tokens_per_worker is %u with a graph, which shows items again; expected 1, or repeat: true if a "
+                   "worker's scores are drawn afresh each time",
+                   spec->tokens_per_worker);
+  }
+  return spec->tokens_per_worker <= questions
+             ? CV_OK
+             : cv_fail(
+                   why, CV_ERR_INVALID,
+                   "tokens_per_worker is %u, but each of %llu %s is asked of a worker once; expected at most %llu, or "
+                   "repeat: true if a worker's scores are drawn afresh each time",
+                   spec->tokens_per_worker, (unsigned long long)questions, spec->pairs ? "pairs" : "items",
+                   (unsigned long long)questions);
+}
+
 bool cv_spec_has_noise(const struct cv_spec *spec) {
   return cv_traits_of(spec->mechanism.name)->noise != CV_NOISE_NONE;
 }
@@ -242,9 +270,10 @@ void cv_spec_encode(const struct cv_spec *spec, struct cv_buf *out) {
   cv_buf_put_u8(out, spec->brokers == 0 ? SPEC_ONE : SPEC_TWO);
   put_text(out, spec->name);
   cv_buf_put_u32(out, spec->arms);
-  cv_buf_put_u8(out, (uint8_t)((spec->names != NULL ? HAS_NAMES : 0) | (spec->cost_micro != NULL ? HAS_COSTS : 0) |
-                               (spec->worker != NULL ? HAS_WORKERS : 0) | (spec->pairs ? IS_PAIRS : 0) |
-                               (cv_scale_is_declared(&spec->scale) ? HAS_SCALE : 0)));
+  cv_buf_put_u8(out,
+                (uint8_t)((spec->names != NULL ? HAS_NAMES : 0) | (spec->cost_micro != NULL ? HAS_COSTS : 0) |
+                          (spec->worker != NULL ? HAS_WORKERS : 0) | (spec->pairs ? IS_PAIRS : 0) |
+                          (cv_scale_is_declared(&spec->scale) ? HAS_SCALE : 0) | (spec->repeat ? IS_REPEATED : 0)));
   for (uint32_t i = 0; spec->names != NULL && i < spec->arms; i++) {
     put_text(out, spec->names[i]);
   }
@@ -349,6 +378,7 @@ static enum cv_err read_lists(struct cv_reader *in, struct cv_spec *spec) {
     return CV_ERR_FORMAT;
   }
   spec->pairs = (has & IS_PAIRS) != 0;
+  spec->repeat = (has & IS_REPEATED) != 0;
   if ((has & HAS_NAMES) != 0) {
     CV_TRY(read_names(in, spec));
   }

@@ -50,6 +50,9 @@ struct cv_spec {
   struct cv_choice privatizer;
   uint64_t epsilon_micro; /* limit of the mechanism for the stream of each arm */
   uint32_t tokens_per_worker;
+  /* A worker may be asked the same question again, as its scores are drawn afresh each time. Else each item, or
+   * unordered pair of items, is asked of a worker once; in a recruitment the arm is the worker. */
+  bool repeat;
   bool thirdparty_trusted;
   uint64_t tokens;      /* limit of accepted tokens over all arms */
   uint64_t deadline_ms; /* after Submit; 0 = none */
@@ -83,6 +86,11 @@ void cv_spec_fini(struct cv_spec *spec);
 CV_MUST_USE enum cv_err cv_spec_copy(const struct cv_spec *from, struct cv_spec *ret_to);
 /* Range checks that need no algorithm table: name, arms, epsilon, tokens. */
 CV_MUST_USE enum cv_err cv_spec_check(const struct cv_spec *spec, struct cv_why *why);
+/* The number of different questions of which each is asked of a worker once, with `golds` gold items besides the arms;
+ * 0: a worker may be asked one again, or gives one answer in all. */
+uint64_t cv_spec_questions(const struct cv_spec *spec, uint32_t golds);
+/* Whether tokens_per_worker is at most that number. CV_ERR_INVALID with the reason. */
+CV_MUST_USE enum cv_err cv_spec_check_questions(const struct cv_spec *spec, uint32_t golds, struct cv_why *why);
 /* Whether the mechanism adds noise; and whether the broker releases exact sums of unprivatized scores, having
  * neither mechanism noise nor a privatizer. */
 bool cv_spec_has_noise(const struct cv_spec *spec);

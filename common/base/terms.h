@@ -18,6 +18,7 @@ struct cv_terms {
   uint32_t tokens_per_worker;
   uint32_t arms;
   bool pairs;            /* each assignment names an opponent */
+  bool repeat;           /* a worker may be asked the same question again (cv_spec) */
   struct cv_scale scale; /* of the scores in data files */
   uint32_t lease_ms;     /* time to answer an assignment; 0: not told, and so by a co-broker */
   struct cv_split split; /* split.score_bits: 0 with one broker */

@@ -105,7 +105,7 @@ static enum cv_err load_choice(struct cv_yaml *yaml, const yaml_node_t *node, co
 struct privacy {
   uint64_t tokens_per_worker, brokers;
   int third_party;
-  bool share_names;
+  bool repeat, share_names;
 };
 
 static const char *const trust_words[] = {"untrusted", "trusted", NULL};
@@ -134,7 +134,13 @@ static const struct cv_config_rule privacy_rules[] = {
      .low = 1,
      .high = 1e6,
      .fallback = "1",
-     .help = "how many scores one worker may give; in a recruitment the budget says it"},
+     .help = "how many scores one worker may give, of each item one; in a recruitment the budget says it"},
+    {.key = "repeat",
+     .type = CV_CONFIG_BOOL,
+     .offset = offsetof(struct privacy, repeat),
+     .fallback = "false",
+     .help = "a worker may be asked the same item, or pair of items, again, as simulated scores are drawn afresh each "
+             "time"},
     {.key = "third_party",
      .type = CV_CONFIG_WORD,
      .offset = offsetof(struct privacy, third_party),
@@ -221,6 +227,7 @@ static enum cv_err load_privacy(struct cv_yaml *yaml, const yaml_node_t *mapping
   CV_TRY(load_choice_at(yaml, mapping, "privatizer", "none", &ret->spec.privatizer, why));
   CV_TRY(load_epsilon(yaml, mapping, &ret->spec, why));
   ret->spec.tokens_per_worker = (uint32_t)privacy.tokens_per_worker;
+  ret->spec.repeat = privacy.repeat;
   ret->spec.thirdparty_trusted = privacy.third_party == 1;
   ret->share_names = privacy.share_names;
   return CV_OK;

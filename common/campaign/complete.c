@@ -150,5 +150,10 @@ enum cv_err cv_campaign_complete(struct cv_campaign_file *campaign, const struct
     cv_why_prefix(why, "%s", campaign->path);
     return err;
   }
-  return check_gold(campaign, why);
+  CV_TRY(check_gold(campaign, why));
+  err = cv_spec_check_questions(spec, campaign->gold.gold.items, why);
+  if (err != CV_OK) {
+    cv_why_prefix(why, "%s:%u:1", campaign->path, campaign->privacy_line);
+  }
+  return err;
 }

@@ -54,6 +54,9 @@ static json_t *spec_json(const struct cv_spec *spec) {
   if (spec->pairs) {
     out = cv_json_set(out, "pairs", json_true());
   }
+  if (spec->repeat) {
+    out = cv_json_set(out, "repeat", json_true());
+  }
   if (cv_scale_is_declared(&spec->scale)) {
     out = cv_json_set(out, "scale", json_pack("[f, f]", spec->scale.low, spec->scale.high));
   }

@@ -142,6 +142,7 @@ static enum cv_err take_spec(const struct cv_json_at *root, const json_t *all, s
   CV_TRY(cv_json_take_whole(&at, object, "idle_ms", INT64_MAX, &spec->idle_ms));
   spec->thirdparty_trusted = json_is_true(trusted);
   spec->pairs = json_is_true(json_object_get(object, "pairs"));
+  spec->repeat = json_is_true(json_object_get(object, "repeat"));
   CV_TRY(take_scale(&at, object, &spec->scale));
   if (json_object_get(object, "brokers") != NULL) {
     CV_TRY(cv_json_take_u32(&at, object, "brokers", UINT32_MAX, &spec->brokers));

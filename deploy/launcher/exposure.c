@@ -95,10 +95,13 @@ enum cv_err cv_exposure_find(const struct cv_exposure_ask *ask, struct cv_exposu
     exposure.rows += cv_quality_rows(ask->source->quality, i);
   }
   const struct cv_persons *persons = &ask->source->persons;
-  uint64_t each = ask->spec->tokens_per_worker, person_most = cv_persons_most(persons);
   exposure.persons = persons->persons;
-  exposure.person_most = person_most < each ? person_most : each;
-  exposure.beyond = cv_persons_beyond(persons, each);
+  uint64_t most, again;
+  bool is_once = !ask->spec->repeat;
+  CV_TRY(cv_persons_give(persons, ask->source->items, UINT64_MAX, is_once, &most, &again));
+  exposure.is_once = again > 0;
+  CV_TRY(cv_persons_give(persons, ask->source->items, ask->spec->tokens_per_worker, is_once, &exposure.person_most,
+                         &exposure.beyond));
   /* Used once, a row is in an order that all gateways have, or that each has drawn for itself. */
   exposure.is_known =
       !exposure.is_past || csv->replacement || persons->persons > 0 || ask->items->has_seed || ask->is_seed_known;
@@ -187,7 +190,9 @@ static void say_persons(const struct cv_exposure *exposure, const char *uses, ch
   double micro = (double)exposure->token_micro;
   char rest[160] = "";
   if (exposure->beyond > 0) {
-    cv_text_print(rest, sizeof(rest), "; tokens_per_worker leaves %s of its %s rows unused",
+    cv_text_print(rest, sizeof(rest), "; %s %s of its %s rows unused",
+                  exposure->is_once ? "one row of an item for each person, and tokens_per_worker, leave"
+                                    : "tokens_per_worker leaves",
                   cv_count_text(exposure->beyond).text, cv_count_text(exposure->rows).text);
   }
   cv_text_print(

@@ -37,7 +37,8 @@ struct cv_exposure {
   /* If the file names persons, each of whom is one worker: */
   uint32_t persons;
   uint64_t person_most; /* largest number of rows that one person gives */
-  uint64_t beyond;      /* rows that stay unused because of tokens_per_worker */
+  bool is_once;         /* some person has several rows of an item, and gives one of them */
+  uint64_t beyond;      /* rows that stay unused because of that, and of tokens_per_worker */
   bool is_counted;      /* `most` was counted; otherwise it is an upper bound */
 };
 

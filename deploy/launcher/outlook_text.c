@@ -68,8 +68,10 @@ static void print_figures(const struct cv_outlook *outlook, FILE *to) {
     (void)fputc('\n', to);
   } else {
     print_count("people", outlook->people, to);
-    (void)fprintf(to, ", if each gives %s %s (tokens_per_worker)\n", cv_count_text(spec->tokens_per_worker).text,
-                  spec->tokens_per_worker == 1 ? "score" : "scores");
+    (void)fprintf(
+        to, ", if each gives %s %s (tokens_per_worker)%s\n", cv_count_text(spec->tokens_per_worker).text,
+        spec->tokens_per_worker == 1 ? "score" : "scores",
+        cv_spec_questions(spec, 0) > 0 ? "; more where an item needs as many answers, one of each person" : "");
   }
   if (kind == CV_POLICY_RANKING) {
     print_count("undecided", outlook->undecided, to);

@@ -455,7 +455,9 @@ static uint64_t workers_needed(const struct up *up) {
     }
     return last;
   }
-  uint64_t needed = (spec->tokens + spec->tokens_per_worker - 1) / spec->tokens_per_worker;
+  /* Each answers about an item once: an item may need as many workers as there are tokens. */
+  bool is_once = cv_spec_questions(spec, up->prepared.file.gold.gold.items) > 0;
+  uint64_t each = is_once ? 1 : spec->tokens_per_worker, needed = (spec->tokens + each - 1) / each;
   return needed < WORKERS_MAX ? needed : WORKERS_MAX;
 }
 

@@ -188,9 +188,17 @@ static enum cv_err answer_again(struct cv_insider *insider, const struct cv_shar
   return err == CV_OK ? leader_of(insider, again, again->verifier, &output) : err;
 }
 
-/* The first batch with a token of both arms, the changed one first. */
+/* The first batch of two tokens with the changed one, which comes first from then on. */
 static enum cv_err lie_about(struct cv_insider *insider, struct cv_share_batch *batch) {
-  if (insider->lied || batch->tokens < 2 || !is_changed(insider, &batch->token[0].token)) {
+  if (insider->lied || batch->tokens < 2) {
+    return CV_OK;
+  }
+  if (is_changed(insider, &batch->token[1].token)) {
+    const struct cv_share_pending first = batch->token[0];
+    batch->token[0] = batch->token[1];
+    batch->token[1] = first;
+  }
+  if (!is_changed(insider, &batch->token[0].token)) {
     return CV_OK;
   }
   insider->lied = true;

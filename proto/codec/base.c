@@ -345,6 +345,7 @@ enum cv_err cv_codec_put_spec(const struct cv_spec *spec, struct cv_arena *scrat
   to->idle_ms = spec->idle_ms;
   to->budget_micro = spec->budget_micro;
   to->pairs = spec->pairs;
+  to->repeat = spec->repeat;
   to->brokers = spec->brokers;
   to->score_bits = spec->score_bits;
   CV_TRY(put_scale(&spec->scale, scratch, &to->scale));
@@ -431,6 +432,7 @@ enum cv_err cv_codec_take_spec(const Crowdveil__Base__Spec *in, struct cv_arena 
   ret->idle_ms = in->idle_ms;
   ret->budget_micro = in->budget_micro;
   ret->pairs = in->pairs != 0;
+  ret->repeat = in->repeat != 0;
   ret->brokers = in->brokers;
   ret->score_bits = in->score_bits;
   return take_scale(in->scale, &ret->scale);
@@ -469,6 +471,7 @@ enum cv_err cv_codec_put_terms(const struct cv_terms *terms, struct cv_arena *sc
   ret->tokens_per_worker = terms->tokens_per_worker;
   ret->arms = terms->arms;
   ret->pairs = terms->pairs;
+  ret->repeat = terms->repeat;
   ret->lease_ms = terms->lease_ms;
   CV_TRY(put_scale(&terms->scale, scratch, &ret->scale));
   return put_split(&terms->split, scratch, &ret->split);
@@ -496,6 +499,7 @@ enum cv_err cv_codec_take_terms(const Crowdveil__Base__Terms *in, struct cv_term
                            .tokens_per_worker = in->tokens_per_worker,
                            .arms = in->arms,
                            .pairs = in->pairs != 0,
+                           .repeat = in->repeat != 0,
                            .lease_ms = in->lease_ms};
   CV_TRY(cv_codec_take_text(in->name, ret->name, sizeof(ret->name)));
   CV_TRY(cv_codec_take_text(in->requester, ret->requester, sizeof(ret->requester)));

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The workers behind one connection: which of them arrive, what they have given, what waits for an acknowledgement. Pure:
-time is an argument, and the caller sends what `say` adds only after it has stored what `unstored` has.
+The workers behind one connection: which of them arrive, what they have given and answered, what waits for an
+acknowledgement. Pure: time is an argument, and the caller sends what `say` adds only after it has stored what
+`unstored` and `answers` have.
 """
 from __future__ import annotations
 
@@ -25,6 +26,9 @@ PROBE_S = 1.0      # between arrivals of one worker, while no known campaign wan
 LATE_S = 2.0       # for acknowledgements after the end of a campaign
 REST_S = 1.0       # of a worker that declined an assignment
 FINGERPRINT = re.compile("[0-9a-f]{64}")
+ASKED = "this worker has been asked about this {} already"
+CHANGED = ("the broker tells another name, number of arms or of tokens per worker, kind of score, privatizer or "
+           "`repeat` than before; expected terms that do not change once a worker has answered")
 NO_SESSION = "no session with the co-broker within the lease"
 
 
@@ -97,14 +101,38 @@ class Counts:
     refused: int = 0
 
 
+Item = tuple[int, ...]  # one, or two in ascending order: what a question is about
+Answer = tuple[int, str, int, Item]  # campaign, its name, worker
+
+
+def items_of(arms: Sequence[int], opponent: Optional[int]) -> list[Item]:
+    """What an assignment asks."""
+    return [(arm,) if opponent is None else (min(arm, opponent), max(arm, opponent)) for arm in arms]
+
+
 @dataclass
 class Terms:
-    """A campaign as this side knows it; `law` is None if it was declined."""
+    """
+    A campaign as this side knows it; `law` is None if it was declined. `once`: each question is asked of a worker once,
+    and `asked` has those that were answered.
+    """
     message: Any
     law: Optional[Law]
     told: bool = True  # on this connection
     done: bool = False
     given: Counter[int] = field(default_factory=Counter)
+    once: bool = False
+    asked: dict[int, set[Item]] = field(default_factory=dict)
+    rule: Any = None    # what must not change once `gave`
+    gave: bool = False
+
+    def is_over(self, worker: int) -> bool:
+        """The worker has answered all that there is."""
+        arms = self.message.arms
+        return self.once and len(self.asked.get(worker, ())) >= (arms * (arms - 1) // 2 if self.message.pairs else arms)
+
+    def is_new(self, worker: int, items: list[Item]) -> bool:
+        return not self.once or len(set(items)) == len(items) and self.asked.get(worker, set()).isdisjoint(items)
 
 
 @dataclass
@@ -126,7 +154,8 @@ class Token:
     campaign: int
     fields: dict[str, Any]
     place: Optional[Place] = None
-    is_private: bool = False  # whatever the broker says of it, it has told what it could tell
+    items: list[Item] = field(default_factory=list)
+    is_disclosed: bool = False  # it has told what it can tell, whatever the broker does with it
 
 
 @dataclass
@@ -138,17 +167,25 @@ class Held:
 
 
 class Crew:
-    """`answers_pairs`: whether the answer function can compare two items; `given`: what is known of earlier runs."""
+    """
+    `answers_pairs`: whether the answer function can compare two items; `given` and `answered`: what is known of earlier
+    runs; `hires`: each item is a worker, of which it is asked again and again.
+    """
 
     def __init__(self, workers: Sequence[int], accept: Accept, campaign: str, credit: int = 64,
-                 answers_pairs: bool = False, given: Mapping[int, int] = {}) -> None:
+                 answers_pairs: bool = False, given: Mapping[int, int] = {},
+                 answered: Collection[Answer] = (), hires: bool = False) -> None:
         if not workers or not 1 <= credit <= CREDIT_MAX:
             raise Error(f"{len(workers)} workers, {credit} assignments at once; expected 1 or more, and 1 to "
                         f"{CREDIT_MAX}")
         self.workers, self.accept, self.campaign, self.credit = workers, accept, campaign, credit
-        self.answers_pairs = answers_pairs
+        self.answers_pairs, self.hires = answers_pairs, hires
         self.known = workers if isinstance(workers, range) else frozenset(workers)
         self.given, self.unstored = Counter(given), set[int]()
+        self.answered = dict[tuple[int, str], dict[int, set[Item]]]()
+        for number, name, worker, item in answered:
+            self.answered.setdefault((number, name), {}).setdefault(worker, set()).add(item)
+        self.answers: list[tuple[bool, Answer]] = []  # unstored: given, or not given any more
         self.campaigns: dict[int, Terms] = {}
         self.next, self.waiting, self.again = 0, set[int](), deque[int]()
         self.resting: list[tuple[float, int]] = []
@@ -185,7 +222,8 @@ class Crew:
 
     def _is_wanted(self, worker: int) -> bool:
         live = [terms for terms in self.campaigns.values() if terms.law and terms.told and not terms.done]
-        wanted = not live or any(terms.given[worker] < terms.message.tokens_per_worker for terms in live)
+        wanted = not live or any(
+            terms.given[worker] < terms.message.tokens_per_worker and not terms.is_over(worker) for terms in live)
         return wanted and (self._may_give(worker, 1) or any(
             self._session(terms).open.get(worker) for terms in live if terms.message.HasField("split")))
 
@@ -233,13 +271,31 @@ class Crew:
                 raise Error("0 tokens per worker; expected 1 or more")
             accepted = self.accept.check(message)
             self.sessions.check(message, 0 <= accepted.low and accepted.high <= GRID)
+            self._check_rule(message, accepted, before)
             law, self.met = accepted, True
         except Error as error:
             self._refuse(message, str(error))
-        given = Counter[int]() if before is None else before.given
-        self.campaigns[message.id] = Terms(message, law, done=before is not None and before.done, given=given)
+        self.campaigns[message.id] = terms = Terms(message, law, done=before is not None and before.done)
+        if before is not None:
+            terms.given, terms.gave, terms.rule = before.given, before.gave, before.rule
+        if law is not None:
+            terms.rule = self._rule(message, law)
+            terms.once = terms.rule[-1]
+        elif before is not None:
+            terms.once = before.once
+        terms.asked = self.answered.setdefault((message.id, message.name), {})
         if before is None:
             self.next = 0  # workers that left may be wanted by the new campaign
+
+    def _rule(self, message: Any, law: Law) -> tuple[Any, ...]:
+        """Ends with whether each question is asked of a worker once: behind a privatizer whatever the broker says,
+        since each answer is randomized anew."""
+        once = not self.hires and (not getattr(message, "repeat", False) or law.epsilon_micro is not None)
+        return message.name, message.arms, message.tokens_per_worker, getattr(message, "pairs", False), once
+
+    def _check_rule(self, message: Any, law: Law, before: Optional[Terms]) -> None:
+        if before is not None and before.gave and before.rule != self._rule(message, law):
+            raise Error(CHANGED)
 
     def _refuse(self, terms: Any, why: str) -> None:
         self.declines.append({"campaign": terms.id, "why": why})
@@ -285,9 +341,13 @@ class Crew:
                                   "why": "the assignment asks for more scores than the worker's own limit leaves"})
             self._move_on(worker)
             return []
-        opponent = getattr(message, "opponent", 0) - 1
-        question = Question(worker, message.campaign, message.ticket, arms, opponent if opponent >= 0 else None,
-                            terms.law, place)
+        opponent = message.opponent - 1 if getattr(message, "opponent", 0) else None
+        if not terms.is_new(worker, items_of(arms, opponent)):
+            why = ASKED.format("item" if opponent is None else "pair")
+            self.declines.append({"ticket": message.ticket, "why": why})
+            heapq.heappush(self.resting, (now + REST_S, worker))
+            return []
+        question = Question(worker, message.campaign, message.ticket, arms, opponent, terms.law, place)
         self.questions[message.ticket] = question
         if session is None or session.sealer is not None:
             return [question]
@@ -317,12 +377,20 @@ class Crew:
             fields = {"share": session.sealer.share(values[0], question.place)}
             counts = int(session.use(question.place))
         del self.questions[question.ticket]
-        self.pending[question.ticket] = Token(question.worker, question.campaign, fields, question.place,
+        items = items_of(question.arms, question.opponent)
+        self.pending[question.ticket] = Token(question.worker, question.campaign, fields, question.place, items,
                                               question.law.epsilon_micro is not None)
         terms.given[question.worker] += 1
+        terms.gave = True
+        if terms.once:
+            terms.asked.setdefault(question.worker, set()).update(items)
+            self._note(terms, question.worker, items, True)
         self.given[question.worker] += counts
         self.unstored.add(question.worker)
         self.fresh.append(question.ticket)
+
+    def _note(self, terms: Terms, worker: int, items: list[Item], is_given: bool) -> None:
+        self.answers += [(is_given, (terms.message.id, terms.message.name, worker, item)) for item in items]
 
     def decline(self, question: Question, why: str, used_up: bool, now: float) -> None:
         if self.questions.pop(question.ticket, None) is not None:
@@ -343,7 +411,10 @@ class Crew:
             self.counts.duplicates += 1
         elif verdict == 3:  # it filled no place, so that it does not count against tokens_per_worker
             self.counts.expired += 1
-            given[worker] -= given[worker] < NEVER and not token.is_private
+            if not token.is_disclosed:
+                given[worker] -= 1 if 0 < given[worker] < NEVER else 0
+                terms.asked.get(worker, set()).difference_update(token.items)
+                self._note(terms, worker, token.items, False)
         else:  # what is refused once is refused again
             self.counts.refused += 1
             given[worker] = NEVER

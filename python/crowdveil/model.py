@@ -88,6 +88,7 @@ class Spec:
     `epsilon` is the limit of each arm, `tokens` the limit of the campaign; `deadline_ms` and `idle_ms` 0: the broker's.
     With `names` the third-party learns the items' names. Recruitment: `costs_micro`, `workers`, `budget_micro`. With
     `brokers` 2 each score goes to two brokers in two shares, of `score_bits` 1 (scores are 0 or 1) or 15.
+    With `repeat` a worker may be asked the same item, or pair of items, again.
     `scale`: the answers that the scores 0 and 1 stand for, for gateways with data files.
     """
     name: str
@@ -110,6 +111,7 @@ class Spec:
     brokers: int = 0
     score_bits: int = 0
     scale: Optional[tuple[float, float]] = None
+    repeat: bool = False
 
     def __post_init__(self) -> None:
         for name in ("policy", "mechanism", "privatizer"):
@@ -135,7 +137,7 @@ class Spec:
             message.edges.extend(arm for edge in self.edges for arm in edge)
             for name in ("policy", "mechanism", "privatizer"):
                 getattr(self, name).into(getattr(message, name))
-            for name in ("pairs", "brokers", "score_bits"):
+            for name in ("pairs", "brokers", "score_bits", "repeat"):
                 if getattr(self, name):
                     setattr(message, name, getattr(self, name))
             if self.scale is not None:

@@ -14,8 +14,8 @@ from .split import BIT, SCORE, Place, Sealer, context_of
 
 Pair = tuple[str, str]  # the fingerprints of broker and co-broker
 DIFFERENT = {"id": "campaign", "epsilon_micro": "epsilon", "tokens_per_worker": "number of tokens per worker",
-             "arms": "number of arms", "pairs": "kind of score", "score_bits": "kind of score",
-             "database": "database of the broker", "key": "verify key"}
+             "arms": "number of arms", "pairs": "kind of score", "repeat": "rule on repeated questions",
+             "score_bits": "kind of score", "database": "database of the broker", "key": "verify key"}
 
 
 def difference(one: Any, other: Any) -> str:

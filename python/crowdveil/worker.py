@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional, Union
 
-from .crew import Accept, Counts, Crew, Decline, Question, UsedUp
+from .crew import Accept, Answer, Counts, Crew, Decline, Question, UsedUp
 from .errors import Error, Lost, Moved, ProtocolError
 from .loop import on_signals
 from .schema import schema
@@ -26,7 +26,12 @@ from .wire import (QUIET_S, Addresses, Splitter, Tls, Turns, check_hello, check_
 log = logging.getLogger("crowdveil.worker")
 Score = Union[float, None, Awaitable[Optional[float]]]
 TICK_S = .05
-GIVEN = "CREATE TABLE given (worker INTEGER PRIMARY KEY, scores INTEGER NOT NULL);"
+GIVEN = """
+CREATE TABLE given (worker INTEGER PRIMARY KEY, scores INTEGER NOT NULL);
+CREATE TABLE answered (campaign INTEGER NOT NULL, name TEXT NOT NULL, worker INTEGER NOT NULL, item INTEGER NOT NULL,
+  opponent INTEGER NOT NULL, PRIMARY KEY (campaign, name, worker, item, opponent)) WITHOUT ROWID;
+"""
+SINGLE = -1  # the opponent of a single item; in a pair the greater of the two
 
 
 @dataclass(frozen=True)
@@ -58,14 +63,16 @@ class Gateway:
     1, or None (or raises Decline) to decline; it may be a coroutine, of which as many run as `concurrency` permits. A
     score later than the broker's lease (5 s by default) may find its place given away. With `pairs` it is called as
     `answer(worker, arm, opponent)` in campaigns of comparisons. `state` is the file that records how much each worker
-    has given; a limit of tokens needs it. `cobroker` is the address of the second broker of campaigns with two brokers;
-    it needs `accept.pairs`, and the package cryptography. `address` may be several, of a broker's processes of which
-    one is active.
+    has given and which items or pairs it has answered, each of which it is asked once; a limit of tokens needs it.
+    `cobroker` is the address of the second broker of campaigns with two brokers; it needs `accept.pairs`, and the
+    package cryptography. `address` may be several, of a broker's processes of which one is active. With `hires` the
+    campaign is a recruitment: each item is a worker, which is asked again.
     """
 
     def __init__(self, address: Addresses, tls: Tls, workers: Sequence[int], answer: Callable[..., Score],
                  campaign: str, accept: Accept, state: Union[str, Path, None] = None, broker_name: Optional[str] = None,
-                 concurrency: int = 64, pairs: bool = False, cobroker: Optional[str] = None) -> None:
+                 concurrency: int = 64, pairs: bool = False, cobroker: Optional[str] = None,
+                 hires: bool = False) -> None:
         if bool(accept.pairs) != bool(cobroker):
             raise Error("only one of cobroker and accept.pairs is set; expected both for campaigns with two brokers, "
                         "else none")
@@ -80,11 +87,19 @@ class Gateway:
         self.broker_names = None if broker_name is None else frozenset([broker_name])
         self.db = None if state is None else open_database(state, GIVEN, 1)
         given = dict(self.db.execute("SELECT worker, scores FROM given").fetchall()) if self.db else {}
-        self.crew = Crew(workers, accept, campaign, concurrency, pairs, given)
+        self.crew = Crew(workers, accept, campaign, concurrency, pairs, given, self._answered(), hires)
         self.failed: Optional[BaseException] = None
         self._over: Optional[asyncio.Event] = None
         self._tasks = set[asyncio.Task[None]]()
         self._wake = asyncio.Event()
+
+    def _answered(self) -> list[Answer]:
+        """What the workers have answered in earlier runs."""
+        if self.db is None:
+            return []
+        rows = self.db.execute("SELECT campaign, name, worker, item, opponent FROM answered").fetchall()
+        return [(number, name, worker, (item,) if opponent == SINGLE else (item, opponent))
+                for number, name, worker, item, opponent in rows]
 
     # --- its life
 
@@ -254,13 +269,18 @@ class Gateway:
             writer.write(frame(envelope.SerializeToString()))
 
     def _say(self, envelope: Any) -> None:
-        """Stores what the workers have given; then it may be sent."""
+        """Stores what the workers have given and answered; then it may be sent."""
         self.crew.say(envelope, time.monotonic())
-        if self.crew.unstored and self.db is not None:
+        if (self.crew.unstored or self.crew.answers) and self.db is not None:
             with transaction(self.db):
                 self.db.executemany("INSERT OR REPLACE INTO given VALUES (?, ?)",
                                     [(worker, self.crew.given[worker]) for worker in self.crew.unstored])
+                for is_given, (number, name, worker, item) in self.crew.answers:
+                    self.db.execute("INSERT OR IGNORE INTO answered VALUES (?, ?, ?, ?, ?)" if is_given else
+                                    "DELETE FROM answered WHERE campaign = ? AND name = ? AND worker = ? AND item = ? "
+                                    "AND opponent = ?", (number, name, worker, item[0], (*item, SINGLE)[1]))
         self.crew.unstored.clear()
+        self.crew.answers.clear()
 
     # --- answers
 
@@ -305,6 +325,6 @@ class Worker(Gateway):
 
     def __init__(self, address: Addresses, tls: Tls, worker: int, answer: Callable[..., Score], campaign: str,
                  accept: Accept, state: Union[str, Path, None] = None, broker_name: Optional[str] = None,
-                 pairs: bool = False, cobroker: Optional[str] = None) -> None:
+                 pairs: bool = False, cobroker: Optional[str] = None, hires: bool = False) -> None:
         super().__init__(address, tls, [worker], lambda _, *arms: answer(*arms), campaign, accept, state, broker_name,
-                         concurrency=1, pairs=pairs, cobroker=cobroker)
+                         concurrency=1, pairs=pairs, cobroker=cobroker, hires=hires)

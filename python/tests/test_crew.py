@@ -4,7 +4,9 @@ import pytest
 from crowdveil import Accept, Choice, Error, ProtocolError
 from crowdveil.crew import Crew
 from crowdveil.schema import schema
+from crowdveil.store import open_database
 from crowdveil.wire import GRID, MICRO
+from crowdveil.worker import GIVEN, Gateway
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,8 +28,8 @@ def tell(**messages):
     return envelope
 
 
-def assign(worker, ticket, campaign=1, arms=(0,)):
-    return schema("crowd").Assign(campaign=campaign, worker=worker, ticket=ticket, arms=arms)
+def assign(worker, ticket, campaign=1, arms=(0,), opponent=0):
+    return schema("crowd").Assign(campaign=campaign, worker=worker, ticket=ticket, arms=arms, opponent=opponent)
 
 
 def said(crew, now=0.0):
@@ -169,3 +171,127 @@ def test_a_token_without_acknowledgement_is_sent_again_as_it_was():
     crew.leave()
     crew.join()
     assert not said(crew).tokens and crew.counts.duplicates == 1
+
+
+class Broker:
+    """One worker, and a broker that asks it what it likes."""
+
+    def __init__(self, privatizer=Choice("none"), tokens=4, arms=4, answered=(), hires=False, **changes):
+        self.crew = Crew(range(2, 3), ANY, "test", answers_pairs=True, answered=answered, hires=hires)
+        self.now, self.tickets, self.stored = 0.0, 0, set(answered)
+        self.crew.join()
+        self.say()
+        self.tell(privatizer=privatizer, tokens=tokens, arms=arms, **changes)
+
+    def tell(self, **changes):
+        self.crew.hear(tell(campaigns=[terms(**changes)]), self.now)
+        return [decline.why for decline in self.say().declines]
+
+    def say(self):
+        envelope = said(self.crew, self.now)
+        for is_given, answer in self.crew.answers:
+            (self.stored.add if is_given else self.stored.discard)(answer)
+        self.crew.answers.clear()
+        return envelope
+
+    def ask(self, *arms, opponent=0, verdict=1):
+        """Whether the worker answers; else why not, and it rests."""
+        self.tickets += 1
+        ticket = b"%48d" % self.tickets
+        for question in self.crew.hear(tell(assigns=[assign(2, ticket, arms=arms, opponent=opponent)]), self.now):
+            self.crew.answer(question, [GRID] * len(arms))
+        envelope = self.say()
+        if envelope.tokens:
+            self.crew.hear(tell(acks=[schema("crowd").Ack(ticket=ticket, verdict=verdict, why="no")]), self.now)
+            self.say()
+            return True
+        assert [decline.ticket for decline in envelope.declines] == [ticket] and not envelope.arrives
+        self.now += 2
+        self.say()
+        return envelope.declines[0].why
+
+
+LOCAL = Choice("laplace", {"epsilon": 1})
+ITEM = "this worker has been asked about this item already"
+
+
+def test_each_item_is_asked_of_a_worker_once():
+    broker = Broker()
+    assert broker.ask(0) is True and broker.ask(0) == ITEM and broker.ask(1, verdict=2) is True
+    assert broker.ask(1) == ITEM and broker.ask(2, verdict=3) is True and broker.ask(2) is True
+    assert broker.ask(2) == ITEM and broker.ask(3) is True and not broker.crew.here
+
+
+def test_each_pair_is_asked_of_a_worker_once():
+    broker = Broker(pairs=True)
+    assert broker.ask(0, opponent=3) is True
+    for arm, opponent in (0, 3), (2, 1):
+        assert broker.ask(arm, opponent=opponent) == "this worker has been asked about this pair already"
+    assert broker.ask(0, opponent=2) is True and broker.stored == {(1, "test", 2, (0, 2)), (1, "test", 2, (0, 1))}
+
+
+def test_each_of_several_items_is_new():
+    broker = Broker()
+    assert broker.ask(0, 1) is True and broker.ask(2, 1) == ITEM
+    assert broker.ask(2, 2) == ITEM and broker.ask(3, 2) is True
+    assert not broker.crew.here  # nothing is left to ask
+
+
+@pytest.mark.parametrize("hires, privatizer", [(False, Choice("none")), (True, LOCAL)])
+def test_what_may_be_repeated(hires, privatizer):
+    broker = Broker(repeat=not hires, hires=hires, privatizer=privatizer)
+    assert [broker.ask(0) for _ in range(4)] == [True] * 4 and not broker.stored
+
+
+@pytest.mark.parametrize("repeat", [False, True])
+@pytest.mark.parametrize("verdict", [1, 3])
+def test_behind_a_privatizer_it_counts_whatever_the_broker_says(repeat, verdict):
+    broker = Broker(LOCAL, repeat=repeat)
+    assert broker.ask(0, verdict=verdict) is True and broker.ask(0) == ITEM
+    again = Broker(LOCAL, repeat=not repeat, answered=broker.stored)  # another process
+    assert again.ask(0) == ITEM and again.ask(1) is True
+
+
+def test_an_answer_that_counted_for_nothing_is_not_stored():
+    broker = Broker()
+    assert broker.ask(0, verdict=3) is True and not broker.stored
+    assert broker.ask(0) is True and broker.stored == {(1, "test", 2, (0,))}
+
+
+@pytest.mark.parametrize("change", [{"tokens": 3}, {"arms": 5}, {"repeat": True}])
+def test_terms_do_not_change_once_a_worker_has_answered(change):
+    broker = Broker(tokens=2)
+    assert broker.tell(tokens=4, arms=4) == [] and broker.ask(0) is True
+    why, = broker.tell(**{"tokens": 4, "arms": 4, **change})
+    assert "than before; expected terms that do not change once a worker has answered" in why
+    assert broker.tell(tokens=4, arms=4) == [] and broker.ask(0) == ITEM and broker.ask(1) is True
+
+
+def test_terms_in_between_undo_nothing():
+    broker = Broker(LOCAL, tokens=2)
+    question, = broker.crew.hear(tell(assigns=[assign(2, b"x" * 48)]), 0)
+    broker.crew.answer(question, [GRID])
+    assert broker.say().tokens and broker.tell(epsilon_micro=9 * MICRO)
+    broker.crew.hear(tell(acks=[schema("crowd").Ack(ticket=b"x" * 48, verdict=3)]), 0)
+    assert broker.tell(privatizer=LOCAL, tokens=2, arms=4) == []
+    assert broker.ask(0) == ITEM and broker.crew.campaigns[1].given[2] == 1
+
+
+def test_the_file_has_what_was_answered(tmp_path):
+    gateway = Gateway.__new__(Gateway)  # its database, and no connection
+    for pairs in False, True:
+        gateway.db = open_database(tmp_path / f"{pairs}.db", GIVEN, 1)
+        gateway.crew = crew = Broker(pairs=pairs).crew
+        for arm, verdict in (3, 1), (1, 3):
+            ticket, opponent = b"%48d" % arm, pairs and 3
+            question, = crew.hear(tell(assigns=[assign(2, ticket, arms=(arm,), opponent=opponent)]), 0)
+            crew.answer(question, [GRID])
+            gateway._say(schema("crowd").Envelope())
+            assert question.arms == (arm,) and (1, "test", 2, (2, 3) if pairs and arm == 3 else (1, 2) if pairs
+                                                else (arm,)) in gateway._answered()
+            crew.hear(tell(acks=[schema("crowd").Ack(ticket=ticket, verdict=verdict)]), 0)
+            gateway._say(schema("crowd").Envelope())
+        gateway.db.close()
+        gateway.db = open_database(tmp_path / f"{pairs}.db", GIVEN, 1)
+        assert gateway._answered() == [(1, "test", 2, (2, 3) if pairs else (3,))]
+        gateway.db.close()

@@ -16,7 +16,7 @@ def campaign_file(folder, items, alpha, tau, epsilon, tokens, tokens_per_worker=
     path.write_text(f"campaign: {name}\n"
                     f"items: {items}\n"
                     f"policy: {{name: ppar, alpha: {alpha}, delta: 0.1, tokens_per_round: {tau}}}\n"
-                    f"privacy: {{epsilon: {epsilon}, tokens_per_worker: {tokens_per_worker}}}\n"
+                    f"privacy: {{epsilon: {epsilon}, tokens_per_worker: {tokens_per_worker}, repeat: true}}\n"
                     f"limits: {{tokens: {tokens}, idle: 60s}}\n")
     return path
 
@@ -26,7 +26,7 @@ def given(means):
 
 
 def submit(requester, arms, alpha, tau, epsilon, tokens, tokens_per_worker=1):
-    return requester.submit(spec(arms, epsilon=epsilon, tokens=tokens, tokens_per_worker=tokens_per_worker,
+    return requester.submit(spec(arms, epsilon=epsilon, tokens=tokens, tokens_per_worker=tokens_per_worker, repeat=True,
                                  idle_ms=60_000, policy_params={"alpha": alpha, "delta": .1, "tokens_per_round": tau})
                             ).campaign
 

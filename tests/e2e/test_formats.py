@@ -82,7 +82,7 @@ def campaign(folder, source, more="scale: [0.5, 5], missing: skip, min_rows: 10,
     (folder / "films.yaml").write_text(
         f"campaign: films\nitems: {{{source}, item: film, score: stars, {more}}}\n"
         "policy: {name: ppar, alpha: 0.2, tokens_per_round: 400}\n"
-        f"privacy: {{{privacy}, tokens_per_worker: 50}}\nlimits: {{tokens: 200000, idle: 10s}}\n")
+        f"privacy: {{{privacy}, tokens_per_worker: 50, repeat: true}}\nlimits: {{tokens: 200000, idle: 10s}}\n")
 
 
 def up(folder, *more):
@@ -270,7 +270,7 @@ def test_real_ratings_from_a_packed_file_keep_the_lecturers_with_most_of_them(tm
         "campaign: lectures\n"
         "items: {source: csv, path: r.csv.gz, item: item, score: score, scale: [1, 5], top: 5, replacement: true}\n"
         "policy: {name: ppar, alpha: 0.3, tokens_per_round: 2000}\n"
-        "privacy: {epsilon: 2, tokens_per_worker: 100}\nlimits: {tokens: 500000}\n")
+        "privacy: {epsilon: 2, tokens_per_worker: 100, repeat: true}\nlimits: {tokens: 500000}\n")
     result, told = up(tmp_path)
     assert set(result["unit"]["items"]) == set(most)
     assert f"r.csv.gz: {len(counts) - 5} of {len(counts)} items are left out" in told

@@ -19,7 +19,7 @@ ARMS, TAU = 3, 500
 CAMPAIGN = """campaign: books
 items: {list: [{name: a, mean: 0.9}, {name: b, mean: 0.5}, {name: c, mean: 0.1}]}
 policy: {name: ppar, alpha: 0.2, tokens_per_round: 500}
-privacy: {epsilon: 0.5, tokens_per_worker: 4}
+privacy: {epsilon: 0.5, tokens_per_worker: 4, repeat: true}
 limits: {tokens: 100000}
 """
 
@@ -32,7 +32,7 @@ def campaign_file(tmp_path):
 
 
 def submit(requester, tokens=100_000, **kwargs):
-    return requester.submit(spec(ARMS, name="books", epsilon=.5, tokens=tokens, tokens_per_worker=4,
+    return requester.submit(spec(ARMS, name="books", epsilon=.5, tokens=tokens, tokens_per_worker=4, repeat=True,
                                  policy_params={"alpha": .2, "tokens_per_round": TAU}, **kwargs)).campaign
 
 

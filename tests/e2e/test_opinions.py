@@ -12,6 +12,10 @@ from collections import Counter
 import pytest
 
 from client.broker import FakeBroker
+from client.requester import spec
+from client.worker import Session, work
+from crowdveil import Refused
+from crowdveil.wire import GRID
 from harness.commands import as_requester, crowdveil
 from harness.daemon import wait_until
 
@@ -212,7 +216,64 @@ def test_a_person_gives_no_second_token_for_one_that_expired(interrogate, tmp_pa
     assert daemon.stop() == 0
 
 
-# --- two gateways and a broker that keeps to the rules
+# --- a broker that keeps to the rules
+
+
+def test_a_worker_is_asked_about_each_item_once_and_in_an_order_of_its_own(deployment):
+    """60 people, 20 items, 20 questions each; a restart of the broker in between."""
+    people, items = range(1, 61), 20
+    deployment.up()
+    with deployment.requester() as requester:
+        campaign = requester.submit(spec(items, tokens=people.stop * items, tokens_per_worker=items, policy_params={
+            "alpha": 0.01, "tokens_per_round": len(people)})).campaign
+    asked, files = {worker: [] for worker in people}, deployment.pki.issue("gateway/1-60")
+
+    def score(worker, arm, place):
+        asked[worker].append(arm)
+        return GRID // 2
+
+    def give(tokens):
+        with Session(deployment.broker.address, files.ca, files.cert, files.key, timeout=20) as session:
+            _, accepted = work(session, people, score, tokens_per_worker=tokens)
+        assert len(accepted) == tokens * len(people)
+    give(7)
+    assert deployment.broker.stop() == 0
+    deployment.start_broker()
+    give(items - 7)
+    assert all(sorted(arms) == list(range(items)) for arms in asked.values()), asked
+    assert len({tuple(arms) for arms in asked.values()}) == len(people)
+    firsts = Counter(arms[0] for arms in asked.values())
+    assert len(firsts) > items // 3, "the first question is a matter of chance"
+    with deployment.requester() as requester:
+        requester.cancel(campaign)
+
+
+@pytest.mark.parametrize("changes, why", [
+    ({"tokens_per_worker": 4}, "each of 3 items is asked of a worker once; expected at most 3, or repeat: true"),
+    ({"tokens_per_worker": 4, "pairs": True, "policy": "ppar-kl"}, "each of 3 pairs is asked of a worker once"),
+    ({"tokens_per_worker": 2, "edges": [(0, 1)], "policy": "gap"}, "expected 1, or repeat: true")])
+def test_more_questions_than_there_are_need_to_be_repeated(deployment, changes, why):
+    deployment.up()
+    with deployment.requester() as requester:
+        with pytest.raises(Refused, match=re.escape(why)):
+            requester.submit(spec(3, repeat=False, **{"policy_params": {}, **changes}))
+        assert requester.submit(spec(3, tokens_per_worker=4, repeat=True, policy_params={"alpha": .1})).campaign == 1
+
+
+def test_a_simulated_crowd_is_large_enough_for_its_hardest_item(tmp_path):
+    """Two items that are close want all tokens: as many workers as tokens, not a third of them."""
+    (tmp_path / "close.yaml").write_text(
+        "campaign: close\nitems: {rewards: bernoulli, seed: 3, list: [{name: a, mean: 0.52}, {name: b, mean: 0.5}, "
+        "{name: c, mean: 0.1}]}\npolicy: {name: ppar, alpha: 0.01, tokens_per_round: 100, boundary: feed}\n"
+        "privacy: {mechanism: segments, epsilon: 1, tokens_per_worker: 3}\nlimits: {tokens: 6000, idle: 3s}\n")
+    result = json.loads(crowdveil("up", "close.yaml", "--json", cwd=tmp_path).stdout)
+    assert (result["ended"], result["tokens"]) == ("token limit", 6000)
+    assert max(result["item_tokens"].values()) > 2000
+    planned = crowdveil("plan", "close.yaml", cwd=tmp_path).stdout
+    assert "if each gives 3 scores (tokens_per_worker); more where an item needs as many answers" in planned
+
+
+# --- two gateways
 
 NOISY = "privacy: {mechanism: none, third_party: trusted}"
 GATEWAYS = ("gateway/1-2000", "gateway/2001-4000")

@@ -203,7 +203,8 @@ def test_opponents_survive_kills_and_replay(deployment, tmp_path):
 ])
 def test_what_pairs_do_not_go_with_is_said(tmp_path, section, policy, message):
     (tmp_path / "campaign.yaml").write_text(f"campaign: x\n{section}\npolicy: {policy}\n"
-                                            "privacy: {mechanism: segments, epsilon: 1, tokens_per_worker: 300}\n")
+                                            "privacy: {mechanism: segments, epsilon: 1, tokens_per_worker: 300, "
+                                            "repeat: true}\n")
     done = crowdveil("up", "campaign.yaml", cwd=tmp_path)
     assert done.returncode == 2 and message in done.stderr, done.stderr
     assert done.stderr.count("\n") == 1

@@ -23,7 +23,7 @@ limits: {tokens: 1000000}
 PEOPLE = """campaign: canteen
 items: {list: [{name: Roma}, {name: Golden Wok}, {name: Corner Grill}]}
 policy: {name: ppar-kl, alpha: 0.2}
-privacy: {mechanism: segments, epsilon: 1, tokens_per_worker: 3}
+privacy: {mechanism: segments, epsilon: 1, tokens_per_worker: 3, repeat: true}
 limits: {tokens: 30000, deadline: DEADLINE, idle: IDLE}
 """
 

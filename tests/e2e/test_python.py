@@ -211,7 +211,7 @@ def test_a_worker_gives_no_more_than_its_owner_accepts(deployment, tmp_path):
 
     def gateway(address, accept, state=None):
         return Gateway(address, issue("gateway/1-10"), range(1, 11), answer, "test", accept, state)
-    spec = Spec("test", 2, ("ppar", {"alpha": .1, "tokens_per_round": 1000}), tokens_per_worker=4)
+    spec = Spec("test", 2, ("ppar", {"alpha": .1, "tokens_per_round": 1000}), tokens_per_worker=4, repeat=True)
     with deployment.requester_in_python() as requester:
         requester.submit(spec)
         for expected in (20, 0):  # a restart does not forget

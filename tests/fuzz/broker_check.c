@@ -54,7 +54,7 @@ static void check_epochs(struct cv_broker_campaign *campaign) {
   }
   CV_REQUIRE(campaign->tokens == tokens && campaign->reserved == reserved);
   CV_REQUIRE(tokens <= campaign->spec.tokens && reserved <= campaign->spec.tokens - tokens);
-  CV_REQUIRE(campaign->free_places == free_places && campaign->open_arms == open_arms);
+  CV_REQUIRE(campaign->urn.places == free_places && campaign->open_arms == open_arms);
   uint64_t spoiled = campaign->two == NULL ? 0 : campaign->two->spoiled;
   CV_REQUIRE(bits_set(&campaign->payers, campaign->two != NULL) ==
              tokens + spoiled + cv_broker_gold_answers(&campaign->gold));

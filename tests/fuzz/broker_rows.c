@@ -60,7 +60,7 @@ static enum cv_err feed(struct cv_broker *broker, struct fuzz_record *record) {
     case STATE:
       return cv_broker_restore_state(broker, campaign, &record->bytes);
     case CHUNK: {
-      enum cv_chunk_kind kind = (enum cv_chunk_kind)(1 + (record->argument >> 1 & 3));
+      enum cv_kind kind = (enum cv_kind)(1 + (record->argument >> 1 & 3));
       uint64_t number = cv_read_u64(&record->bytes);
       return cv_broker_restore_chunk(broker, kind == CV_CHUNK_ACCOUNTS ? 0 : campaign, kind, number, commit,
                                      &record->bytes);

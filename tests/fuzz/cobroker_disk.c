@@ -46,7 +46,7 @@ static bool is_at(const struct disk *disk, size_t at, const struct cv_cobroker_o
 
 static bool is_replaced(enum cv_cobroker_row kind) {
   return kind == CV_COROW_LEDGER || kind == CV_COROW_STATE || kind == CV_COROW_ENDED || kind == CV_COROW_ARM ||
-         kind == CV_COROW_PLACES || kind == CV_COROW_SLOTS || kind == CV_COROW_ACCOUNTS;
+         kind == CV_COROW_PLACES || kind == CV_COROW_SLOTS || kind == CV_COROW_ANSWERED || kind == CV_COROW_ACCOUNTS;
 }
 
 static void put(struct disk *disk, const struct cv_cobroker_batch *batch, const struct cv_cobroker_op *op) {

@@ -83,6 +83,7 @@ static void describe(const struct world *world, struct deal *deal, uint8_t shape
                                 .privatizer = {.name = "none"},
                                 .epsilon_micro = 100000U * (1 + (shape >> 2 & 3U)),
                                 .tokens_per_worker = (shape & 0x10) != 0 ? 8 : 1,
+                                .repeat = (shape & 0x14) == 0x14,
                                 .tokens = 300,
                                 .brokers = 2,
                                 .score_bits = (shape & 0x60) == 0x60 ? CV_SPLIT_BIT : CV_SPLIT_SCORE};

@@ -6,9 +6,9 @@
  * A record is a row: its kind (cobroker/batch.h; 16 and above are sealed), the campaign (low 2 bits of the argument)
  * and its commit (the others), and a number of 8 bytes before the row's own bytes. One of kind 0 has the totals.
  */
-#include "broker/both/chunks.h"
 #include "cobroker/core.h"
 #include "cobroker/restore.h"
+#include "common/base/chunks.h"
 #include "common/crypto/crypto.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -93,8 +93,8 @@ static struct cv_cobroker_name name_of(const struct fuzz_record *record, uint64_
 static struct cv_reader padded(const struct fuzz_record *record) {
   static uint8_t room[CV_CHUNK_BYTES];
   size_t left = (size_t)(record->bytes.end - record->bytes.at);
-  bool is_chunk =
-      record->kind == CV_COROW_PLACES || record->kind == CV_COROW_SLOTS || record->kind == CV_COROW_ACCOUNTS;
+  bool is_chunk = record->kind == CV_COROW_PLACES || record->kind == CV_COROW_SLOTS ||
+                  record->kind == CV_COROW_ANSWERED || record->kind == CV_COROW_ACCOUNTS;
   if (!is_chunk || left >= sizeof(room)) {
     return record->bytes;
   }

@@ -114,6 +114,7 @@ void world_end(struct world *world) {
   disk_fini(&world->disk);
   seen_fini(&world->places);
   seen_fini(&world->slots);
+  seen_fini(&world->questions);
   for (size_t i = 0; i < CAMPAIGNS; i++) {
     cv_spec_fini(&world->deal[i].spec);
   }
@@ -278,6 +279,7 @@ static void book(struct world *world, struct deal *deal, const struct part *part
   CV_REQUIRE(token->place >= arm->first && token->place < arm->first + arm->want);
   CV_REQUIRE(seen_add(&world->places, campaign << 56 | (uint64_t)(token->arm + 1) << 40 | token->place));
   CV_REQUIRE(seen_add(&world->slots, campaign << 56 | token->worker << 16 | token->slot));
+  CV_REQUIRE(deal->spec.repeat || seen_add(&world->questions, campaign << 56 | token->worker << 16 | token->arm));
   arm->place[token->place] = BOOKED;
   arm->share = cv_field_add(arm->share, cv_field_mul(part->output, scale));
   arm->exact += part->score * scale;
@@ -286,7 +288,7 @@ static void book(struct world *world, struct deal *deal, const struct part *part
 }
 
 /* The same batch gets the same answers. A token counts if its session's gateway sealed it as it is, for a place of an
- * open epoch, and neither place nor slot counted before. */
+ * open epoch, and neither place nor slot counted before, nor its worker's answer to that question. */
 static void hear_answers(struct world *world, const struct cv_share_answers *answers) {
   struct deal *deal = deal_of(world, answers->campaign);
   for (size_t i = 0; i < answers->answers; i++) {
@@ -357,7 +359,9 @@ static void hear_ended(struct world *world, const struct cv_share_end *ended) {
   }
   CV_REQUIRE(deal->lied || deal->rekeyed || ended->reason == deal->said ||
              (ended->reason == CV_END_DEADLINE && deal->deadline_ms != 0));
-  deal->over = deal->over || deal->has_key; /* else it was perhaps never open */
+  /* A campaign of which the broker says that it is over before it opens it has not ended. */
+  bool was_open = deal->has_key && strcmp(ended->why, "the campaign was not open") != 0;
+  deal->over = deal->over || was_open;
 }
 
 static void hear_broker(struct world *world, const struct cv_share_frame *frame) {

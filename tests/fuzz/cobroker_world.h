@@ -114,7 +114,7 @@ struct world {
   struct session session[SESSIONS]; /* the newest ones */
   size_t sessions;
   struct deal deal[CAMPAIGNS];
-  struct seen places, slots; /* accepted */
+  struct seen places, slots, questions; /* accepted */
   uint64_t serial, shards, now_ms, wall_ms;
 };
 

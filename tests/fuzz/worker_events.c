@@ -3,7 +3,8 @@
  * A pool of workers under a sequence of events that the input encodes: a broker that sends any message in any order,
  * valid or not, connections that open and close, time that passes. Whatever the broker sends, a token leaves only under
  * terms that the pool's owner accepts, only for an assignment to a worker that waited for one, always the same for the
- * same ticket, and never more tokens than the owner's limit and the terms permit. Some pools are persons with rows of
+ * same ticket, never more tokens than the owner's limit and the terms permit, and never two that count about the same
+ * item, unless the terms repeat questions. Some pools are persons with rows of
  * their own: then each row leaves once, for its arm, after it was offered for storing, and a worker that wishes for an
  * arm has a row of it left. Others serve only a pair of brokers, whose co-broker says anything, too: then a token
  * leaves in two shares, bound to its place and slot, which only these two accept, and which are never the same for
@@ -44,6 +45,8 @@ struct ticket {
   uint64_t plan, place;
   struct cv_digest shares; /* over those that left */
   bool again;              /* not the first of its slot that left */
+  bool once;               /* its campaign asks each item of a worker once */
+  uint32_t asks;           /* its items, as bits */
   bool good;               /* made to a worker that waited, under terms that are acceptable */
   bool left;               /* its token was sent */
   bool undone;             /* acknowledged as expired: it does not count against the terms */
@@ -201,12 +204,24 @@ static void hear_shares(struct world *world, struct ticket *ticket, const struct
   ticket->left = true;
 }
 
+/* Nothing that counts has left about these items since the pool began; of a person nothing at all. */
+static void check_is_new(const struct world *world, const struct ticket *ticket) {
+  for (size_t i = world->stock == NULL ? world->passed : 0; ticket->once && i < world->tickets; i++) {
+    const struct ticket *each = &world->ticket[i];
+    bool is_same = each != ticket && each->left && each->worker == ticket->worker && (each->asks & ticket->asks) != 0;
+    CV_REQUIRE(!is_same || (world->stock == NULL && (each->campaign != ticket->campaign || each->undone)));
+  }
+}
+
 static void hear_token(struct world *world, const struct cv_token *token) {
   uint32_t number;
   memcpy(&number, token->ticket, sizeof(number));
   CV_REQUIRE(number < world->tickets);
   struct ticket *ticket = &world->ticket[number];
   CV_REQUIRE(ticket->good && !ticket->declined && (token->share != NULL) == world->of_two);
+  if (!ticket->left) {
+    check_is_new(world, ticket);
+  }
   if (world->of_two) {
     hear_shares(world, ticket, token->share);
     return;
@@ -234,8 +249,9 @@ static void hear_decline(struct world *world, const struct cv_decline *decline) 
     memcpy(&number, decline->ticket, sizeof(number));
     CV_REQUIRE(decline->campaign == 0 && number < world->tickets);
     struct ticket *ticket = &world->ticket[number];
-    CV_REQUIRE(ticket->good && !ticket->left && !ticket->declined &&
-               (world->config.accept.tokens > 0 || world->stock != NULL || world->of_two || decline->used_up));
+    CV_REQUIRE(
+        ticket->good && !ticket->left && !ticket->declined &&
+        (world->config.accept.tokens > 0 || world->stock != NULL || world->of_two || decline->used_up || ticket->once));
     ticket->declined = true;
   }
 }
@@ -382,6 +398,7 @@ static void on_terms(struct world *world, uint8_t how) {
                                 : "bob");
   terms.tokens_per_worker = 1 + (how >> 2 & 1U);
   terms.epsilon_micro = EPSILON_MICRO + (how >> 3 & 1U);
+  terms.repeat = (how & 0x40) != 0;
   (void)snprintf(terms.mechanism.name, sizeof(terms.mechanism.name), "%s", mechanisms[how >> 4 & 3]);
   if ((how & 0xc0) == 0xc0) {
     (void)snprintf(terms.name, sizeof(terms.name), "other");
@@ -436,11 +453,14 @@ static void on_assign(struct world *world, uint8_t how) {
   const struct cv_terms *terms = &world->terms[ticket->campaign];
   ticket->good = world->waits[worker] && acceptable(world, terms);
   ticket->tokens_per_worker = terms->tokens_per_worker;
+  ticket->once = !terms->repeat && (world->of_files || !world->work.hires);
   struct cv_assign assign = {.campaign = ticket->campaign, .worker = worker, .arms = ticket->arms};
   assign.place = world->of_files ? how % 4 : world->tickets % (ROWS + 4); /* of files the same ones again */
   assign.arm.one = ticket->arm = how >> 5 & 3;
+  ticket->asks = 1U << ticket->arm;
   if (assign.arms > 1) {
     assign.arm.many = many;
+    ticket->asks = (1U << ARMS) - 1;
   }
   if (world->of_two) {
     ticket->plan = assign.plan = 1 + (how & 1U);

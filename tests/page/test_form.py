@@ -112,9 +112,12 @@ def test_a_privatizer_without_javascript_sends_nothing(world):
 def test_with_a_privatizer_no_score_leaves_the_browser(world, browser, accept, privatizer):
     made = world(accept=accept, privatizer=privatizer, tokens_per_worker=12, tokens=36)
     browser.driver.execute_cdp_cmd("Network.enable", {})
-    browser.driver.get(link(made))
-    given = fill_in(browser, lambda name: 10, made.is_over, most=6)
-    assert given > 3, "answers were counted"
+    given = 0
+    for number in (1, 2):  # each is asked about each of three items once
+        browser.driver.delete_all_cookies()
+        browser.driver.get(link(made, number))
+        given += fill_in(browser, lambda name: 10, made.is_over, most=6)
+    assert given == 6, "answers were counted"
     posts = bodies(browser)
     assert len(posts) == given
     for body in posts:
@@ -195,16 +198,17 @@ def test_no_score_is_in_the_gateways_memory_log_or_files(world, browser):
                  tokens_per_worker=4)
     browser.driver.execute_cdp_cmd("Network.enable", {})
     browser.driver.get(link(made))
-    scores = iter((613, 587, 829))
-    given = fill_in(browser, lambda name: next(scores), made.is_over, most=3)
-    assert given == 3
+    scores = iter((613, 587))
+    given = fill_in(browser, lambda name: next(scores), made.is_over, most=2)
+    assert given == 2
+    browser.wait(lambda: browser.run(ASKED))
     memory = memory_of(made.gateway.pid)
     tokens = [int(body.split("token=")[1].split("&")[0]) for body in bodies(browser)]
     secret = browser.run("return document.querySelector('input[name=secret]').value").encode()
-    assert len(tokens) == 3 and secret in memory and b"Golden Wok" in memory
+    assert len(tokens) == 2 and secret in memory and b"Golden Wok" in memory
     written = made.gateway.text().encode() + b"".join(
         path.read_bytes() for path in made.folder.rglob("*") if path.is_file())
-    for score in (613, 587, 829):
+    for score in (613, 587):
         for form in grids(score, 1000):
             assert not re.search(form, memory) and not re.search(form, written), (score, form)
     for token in tokens:

@@ -34,7 +34,8 @@ static int64_t value_of(const struct scenario *scenario, const struct opinion *s
                                      .number = said->number};
   struct cv_coin coin;
   cv_coin_init(&coin, scenario->coin_key, &scenario->applied.law, &opinion);
-  return cv_privatizer_apply(&scenario->applied, said->arm, world_score(scenario, said->arm, said->number), &coin.rng);
+  return cv_privatizer_apply(&scenario->applied, said->arm, world_score(scenario, said->arm, said->number),
+                             &coin.bits.rng);
 }
 
 /* With two brokers the token rounds the value. */

@@ -129,12 +129,23 @@ void truth_counted(struct truth *truth, const struct cv_crowd_frame *answers, si
 
 /* ---- the end ---- */
 
+/* Each item is asked of a person once. */
+static bool is_answered(const struct truth *truth, uint64_t worker, uint32_t arm) {
+  uint64_t row, to;
+  bool is = false;
+  for (persons_rows(truth->world, worker, &row, &to); row < to; row++) {
+    is = is || (truth->row_left[row] != 0 && truth->world->persons.arm[row] == arm);
+  }
+  return is;
+}
+
 /* Some person with rows of the arm could have been asked for more, within its rows and the terms. */
 uint64_t truth_find_idle(const struct truth *truth, uint32_t arm) {
   const struct scenario *scenario = &truth->world->scenario;
   for (uint64_t worker = 1; worker <= (uint64_t)scenario->pools * scenario->pool_workers; worker++) {
     bool is_over = scenario->own_tokens > 0 && truth->left[worker] >= scenario->own_tokens;
-    if (!is_over && truth->gave[worker] < scenario->tokens_per_worker && count_left(truth, worker, arm) > 0) {
+    if (!is_over && truth->gave[worker] < scenario->tokens_per_worker && count_left(truth, worker, arm) > 0 &&
+        !is_answered(truth, worker, arm)) {
       return worker;
     }
   }

@@ -590,6 +590,16 @@ uint32_t scenario_arm(const struct scenario *s, uint32_t item) {
   return item - before;
 }
 
+/* Who may be asked the same question again: where each worker gives more tokens than there are questions, or a token
+ * shows several items, and else in one world of three. From its own random stream. */
+static void draw_repeat(struct scenario *s) {
+  struct cv_rng_seeded rng;
+  cv_rng_seeded_init(&rng, s->seed, 96, 1, 0);
+  uint32_t items = s->arms + s->golds, questions = s->pairs ? items * (items - 1) / 2 : items;
+  bool chance = cv_rng_below(&rng.rng, 3) == 0;
+  s->repeat = s->tokens_per_worker > 1 && (chance || s->graph || s->tokens_per_worker > questions);
+}
+
 void scenario_draw(uint64_t seed, bool calm, struct scenario *ret) {
   struct cv_rng_seeded seeded;
   struct scenario s = {.seed = seed};
@@ -633,6 +643,7 @@ void scenario_draw(uint64_t seed, bool calm, struct scenario *ret) {
   scenario_draw_two(&s, calm);
   scenario_draw_shared(&s, calm);
   scenario_draw_parts(&s);
+  draw_repeat(&s);
   *ret = s;
 }
 
@@ -752,6 +763,7 @@ void scenario_spec(const struct scenario *s, struct cv_spec *ret) {
                          .arms = s->arms,
                          .epsilon_micro = s->epsilon_micro,
                          .tokens_per_worker = s->tokens_per_worker,
+                         .repeat = s->repeat,
                          .thirdparty_trusted = is(s->mechanism, "none"),
                          .pairs = s->pairs,
                          .tokens = s->tokens,

@@ -90,6 +90,7 @@ struct scenario {
   uint64_t seed;
   uint32_t requesters, campaigns; /* at once; of each requester, one after another */
   uint32_t arms, tokens_per_round, tokens_per_worker;
+  bool repeat; /* a worker may be asked the same question again */
   const char *policy;
   uint64_t tokens;
   double mean[SCENARIO_ARMS];

@@ -43,4 +43,12 @@ static inline bool seen_add(struct seen *seen, uint64_t number) {
   return true;
 }
 
+static inline bool seen_has(const struct seen *seen, uint64_t number) {
+  size_t at = cv_mix64(number) & (seen->cap - 1);
+  while (seen->cap > 0 && seen->slot[at] != 0 && seen->slot[at] != number) {
+    at = (at + 1) & (seen->cap - 1);
+  }
+  return seen->cap > 0 && seen->slot[at] == number;
+}
+
 #endif

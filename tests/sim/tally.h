@@ -110,6 +110,7 @@
   MUST(PARTS_LOCAL, "such worlds behind a privatizer")                             \
   MUST(PARTS_TWO, "such worlds with two brokers")                                  \
   MUST(PART_ROWS, "rows of parts that left")                                       \
+  MUST(ASKED_ONCE, "tokens of campaigns that ask each question of a worker once")  \
   MUST(PARTS_AGAIN, "arms of parts of which rows had left before a restart")       \
   MUST(PARTS_DENIED, "records of parts that could not be read")                    \
   MUST(PARTS_OUT, "assignments declined since a part has no more rows of the arm") \

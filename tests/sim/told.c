@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "broker/conn.h"
+#include "broker/opponent.h"
+#include "common/base/answered.h"
 #include "common/base/array.h"
 #include "proto/codec/chain.h"
 #include "tests/sim/shows.h"
@@ -47,6 +49,26 @@ static void check_served(struct truth *truth, const struct cv_ticket *ticket) {
   }
 }
 
+/* 19: a question is a worker's once: what it has answered, it is neither asked again nor counted for again. 0: the
+ * campaign repeats questions. */
+static uint64_t question_of(const struct truth *truth, const struct cv_ticket *ticket) {
+  const struct scenario *scenario = &truth->world->scenario;
+  uint32_t opponent = 0;
+  if (scenario->repeat || scenario->tokens_per_worker == 1 || scenario->budget_micro > 0 || truth->world->rolled_back) {
+    return 0;
+  }
+  if (scenario->pairs) {
+    const struct cv_opponent_place place = {
+        .campaign = ticket->campaign, .plan = ticket->plan, .arm = ticket->item, .position = ticket->position};
+    opponent = truth_opponent(truth, ticket->campaign, ticket->plan, ticket->item);
+    CV_REQUIRE(opponent > 0 ||
+               cv_opponent_draw(world_tagger(truth->world), &place, scenario->arms, &opponent) == CV_OK);
+    opponent += truth_opponent(truth, ticket->campaign, ticket->plan, ticket->item) == 0;
+  }
+  uint64_t question = cv_answered_question(ticket->item, opponent);
+  return (uint64_t)ticket->campaign << 56 | ticket->worker << 16 | (question + 1);
+}
+
 static void acknowledge(struct truth *truth, const struct cv_ticket *ticket, bool accepted) {
   struct world *world = truth->world;
   if (accepted) {
@@ -74,6 +96,12 @@ static void acknowledge(struct truth *truth, const struct cv_ticket *ticket, boo
     world_fail(world, "1: slot %u of worker %llu was acknowledged twice", ticket->slot,
                (unsigned long long)ticket->worker);
   }
+  uint64_t question = question_of(truth, ticket);
+  if (question != 0 && !seen_add(&truth->answered, question)) {
+    world_fail(world, "19: worker %llu has two tokens counted about item %u", (unsigned long long)ticket->worker,
+               ticket->item);
+  }
+  tally_add(TALLY_ASKED_ONCE, question != 0);
   struct ticket_list *list = &truth->acknowledged;
   CV_REQUIRE(CV_ARRAY_ROOM(list->ticket, list->n + 1, list->cap) == CV_OK);
   list->ticket[list->n++] = *ticket;
@@ -121,6 +149,11 @@ static void check_assigned(struct truth *truth, const struct cv_crowd_frame *fra
     CV_REQUIRE(cv_ticket_open(frame->assign[i].ticket, world_tagger(truth->world), &ticket) == CV_OK);
     truth_check_hire(truth, &ticket);
     check_shown(truth, &frame->assign[i], &ticket);
+    uint64_t question = question_of(truth, &ticket);
+    if (question != 0 && seen_has(&truth->answered, question)) {
+      world_fail(truth->world, "19: worker %llu is asked about item %u again", (unsigned long long)ticket.worker,
+                 ticket.item);
+    }
   }
 }
 

@@ -79,6 +79,7 @@ void truth_free(struct truth *truth) {
   }
   seen_fini(&truth->places);
   seen_fini(&truth->payers);
+  seen_fini(&truth->answered);
   seen_fini(&truth->nonces);
   seen_fini(&truth->given);
   seen_fini(&truth->opinions);
@@ -117,6 +118,12 @@ static void add_plan(struct campaign *campaign, const struct cv_plan *plan) {
 
 static const struct cv_plan *plan_of(const struct campaign *campaign, uint64_t number) {
   return number >= 1 && number <= campaign->plans ? &campaign->plan[number - 1] : NULL;
+}
+
+uint32_t truth_opponent(const struct truth *truth, uint64_t campaign, uint64_t number, uint32_t arm) {
+  const struct cv_plan *plan = plan_of(truth_campaign((struct truth *)(uintptr_t)truth, campaign), number);
+  const struct cv_want *want = plan == NULL ? NULL : shows_want(plan, arm);
+  return want == NULL ? 0 : want->opponent;
 }
 
 /* Of the arm's releases so far: tokens of the latest one, and of all their epochs. */

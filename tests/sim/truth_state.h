@@ -78,6 +78,7 @@ struct truth {
   uint32_t campaigns;         /* one more than the largest id */
   uint32_t room;              /* entries: some for campaigns that are submitted again */
   struct seen places, payers; /* acknowledged */
+  struct seen answered;       /* questions whose token was counted, by campaign and worker */
   struct seen given;          /* tickets of the tokens that have left a gateway */
   struct ticket_list {
     struct cv_ticket *ticket;
@@ -156,5 +157,8 @@ uint64_t truth_price(struct truth *truth, const struct campaign *campaign, uint6
 void truth_check_accounts(struct truth *truth, struct cv_broker *core);
 /* The sum of the broker's accounts of all workers, and the cost of the tokens of all campaigns. */
 void truth_check_sum_of_accounts(struct truth *truth, struct cv_broker *core);
+
+/* The opponent that the plan names for the arm, 1 + its number; 0: none. */
+uint32_t truth_opponent(const struct truth *truth, uint64_t campaign, uint64_t number, uint32_t arm);
 
 #endif

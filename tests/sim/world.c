@@ -95,7 +95,7 @@ int64_t world_value(const struct scenario *scenario, uint32_t arm, uint64_t plac
   const struct cv_opinion opinion = {.arm = arm, .number = place};
   struct cv_coin coin;
   cv_coin_init(&coin, scenario->coin_key, &scenario->applied.law, &opinion);
-  int64_t value = cv_privatizer_apply(&scenario->applied, arm, world_score(scenario, arm, place), &coin.rng);
+  int64_t value = cv_privatizer_apply(&scenario->applied, arm, world_score(scenario, arm, place), &coin.bits.rng);
   return scenario->two ? (int64_t)(world_measured(scenario, arm, place, value) * cv_split_scale(scenario->score_bits))
                        : value;
 }
@@ -105,7 +105,7 @@ uint64_t world_measured(const struct scenario *scenario, uint32_t arm, uint64_t 
   struct cv_coin coin;
   uint64_t measurement;
   cv_coin_init(&coin, scenario->coin_key, NULL, &opinion);
-  CV_REQUIRE(cv_worker_measure(scenario->score_bits, value, &coin.rng, &measurement));
+  CV_REQUIRE(cv_worker_measure(scenario->score_bits, value, &coin.bits.rng, &measurement));
   return measurement;
 }
 

@@ -31,20 +31,30 @@ uint64_t cv_persons_rows(const struct cv_persons *persons, uint32_t person) {
   return persons->start[person + 1] - persons->start[person];
 }
 
-uint64_t cv_persons_most(const struct cv_persons *persons) {
-  uint64_t most = 0;
-  for (uint32_t i = 0; i < persons->persons; i++) {
-    uint64_t rows = cv_persons_rows(persons, i);
-    most = rows > most ? rows : most;
+/* The items among the person's rows. last[] has, of each arm, 1 + the last person that was seen to have rows of it. */
+static uint64_t count_arms(const struct cv_persons *persons, uint32_t person, uint32_t *last) {
+  uint64_t arms = 0;
+  for (uint64_t row = persons->start[person]; row < persons->start[person + 1]; row++) {
+    uint32_t arm = persons->arm[row];
+    arms += last[arm] != person + 1;
+    last[arm] = person + 1;
   }
-  return most;
+  return arms;
 }
 
-uint64_t cv_persons_beyond(const struct cv_persons *persons, uint64_t each) {
-  uint64_t beyond = 0;
-  for (uint32_t i = 0; i < persons->persons; i++) {
-    uint64_t rows = cv_persons_rows(persons, i);
-    beyond += rows > each ? rows - each : 0;
+enum cv_err cv_persons_give(const struct cv_persons *persons, uint32_t arms, uint64_t each, bool is_once,
+                            uint64_t *ret_most, uint64_t *ret_beyond) {
+  uint32_t *last = calloc((size_t)arms + 1, sizeof(*last));
+  if (last == NULL) {
+    return CV_ERR_NOMEM;
   }
-  return beyond;
+  *ret_most = *ret_beyond = 0;
+  for (uint32_t i = 0; i < persons->persons; i++) {
+    uint64_t rows = cv_persons_rows(persons, i), give = is_once ? count_arms(persons, i, last) : rows;
+    give = give < each ? give : each;
+    *ret_most = give > *ret_most ? give : *ret_most;
+    *ret_beyond += rows - give;
+  }
+  free(last);
+  return CV_OK;
 }

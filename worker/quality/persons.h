@@ -6,6 +6,7 @@
 #ifndef CV_QUALITY_PERSONS_H
 #define CV_QUALITY_PERSONS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/base/err.h"
@@ -26,8 +27,9 @@ CV_MUST_USE enum cv_err cv_persons_init(struct cv_persons *ret, uint32_t persons
 void cv_persons_fini(struct cv_persons *persons);
 
 uint64_t cv_persons_rows(const struct cv_persons *persons, uint32_t person);
-/* The largest number of rows of one person; and the number of rows beyond the first `each` of every person. */
-uint64_t cv_persons_most(const struct cv_persons *persons);
-uint64_t cv_persons_beyond(const struct cv_persons *persons, uint64_t each);
+/* How many rows a person gives at most, of those with rows of `arms` arms, if each gives at most `each`, and with
+ * `is_once` one of an arm; and how many rows are not given then. CV_ERR_NOMEM. */
+CV_MUST_USE enum cv_err cv_persons_give(const struct cv_persons *persons, uint32_t arms, uint64_t each, bool is_once,
+                                        uint64_t *ret_most, uint64_t *ret_beyond);
 
 #endif

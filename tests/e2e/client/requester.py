@@ -9,7 +9,9 @@ from crowdveil.schema import schema
 # mechanism and privatizer: a name, or (name, {parameter: value})
 # two: with two brokers, in shares of 15 bits unless `score_bits` says otherwise
 def spec(arms, name="test", policy="ppar", policy_params=None, trusted=False, two=False, **more):
-    """By default a ranking asks up to the limit."""
+    """By default a ranking asks up to the limit, and a worker that gives more tokens than there are items is asked
+    again: its scores are drawn."""
+    more.setdefault("repeat", more.get("tokens_per_worker", 1) > arms and "costs_micro" not in more)
     brokers = {"brokers": 2, "score_bits": 15} if two else {}
     params = {"boundary": "feed"} if policy in ("ppar", "ppar-kl") else {}
     return crowdveil.Spec(name, arms, (policy, params | (policy_params or {})), thirdparty_trusted=trusted,

@@ -172,6 +172,7 @@ static inline void begin_with(struct world *world, uint32_t want, uint32_t token
                                           .privatizer.name = "none",
                                           .epsilon_micro = epsilon_micro,
                                           .tokens_per_worker = tokens_per_worker,
+                                          .repeat = true,
                                           .tokens = 1000000};
   struct cv_why why;
   assert_int_equal(cv_broker_on_order(world->core, world->order, &frame, world->now_ms, world->now_ms, &why), CV_OK);

@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "broker/both/anchor.h"
-#include "broker/both/chunks.h"
 #include "broker/both/gate.h"
 #include "broker/offers.h"
 #include "broker/ticket.h"
+#include "common/base/chunks.h"
 #include "common/base/rng.h"
 #include "common/base/split.h"
 #include "common/crypto/crypto.h"

@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-#include "broker/both/chunks.h"
 #include "broker/both/gate.h"
+#include "broker/both/kinds.h"
 #include "broker/campaign.h"
 #include "broker/core.h"
 #include "broker/restore.h"

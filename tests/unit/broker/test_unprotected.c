@@ -125,6 +125,7 @@ static void submit(struct world *world, uint8_t number) {
                                                 .privatizer.name = "none",
                                                 .epsilon_micro = EPSILON,
                                                 .tokens_per_worker = 2,
+                                                .repeat = true,
                                                 .thirdparty_trusted = true,
                                                 .tokens = PLAYS}};
   (void)snprintf(frame.as.submit.spec.mechanism.name, CV_PARAM_TEXT, "%s", number == 2 ? "batch" : "none");

@@ -215,6 +215,7 @@ static inline struct cv_spec spec_of_test(void) {
                          .privatizer.name = "none",
                          .epsilon_micro = 500000,
                          .tokens_per_worker = 2,
+                         .repeat = WORLD_GRAPH,
                          .tokens = (uint64_t)PLANS * ARMS * TAU,
                          .idle_ms = 60000,
                          .pairs = WORLD_PAIRS,

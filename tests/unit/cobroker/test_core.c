@@ -112,20 +112,23 @@ static void test_seal(void **state) {
   world_end(&world);
 }
 
-/* A proof that fails uses the slot up, and leaves the place to another worker. */
+/* A proof that fails uses slot and question up, and leaves the place to another worker. */
 static void test_proof(void **state) {
   struct world world;
   begin(&world);
   struct pending token = token_of(&world, 0, 0, 1, 0);
   token.message.verifier[0] = cv_field_add(token.message.verifier[0], 1);
   assert_int_equal(judged(&world, &token), CV_ANSWER_PROOF);
-  assert_int_equal(give(&world, 0, 0, 1, 0), CV_ANSWER_PLACE);
+  assert_int_equal(give(&world, 1, 0, 1, 0), CV_ANSWER_PLACE);
+  assert_int_equal(give(&world, 0, 0, 1, 1), CV_ANSWER_PLACE);
   assert_int_equal(cv_accounts_spent(&world.core->accounts, 1), 0);
   restart(&world);
   turn(&world);
   turn(&world);
-  assert_int_equal(give(&world, 0, 0, 1, 0), CV_ANSWER_PLACE);
-  assert_int_equal(give(&world, 0, 0, 1, 1), CV_ANSWER_ACCEPTED);
+  assert_int_equal(give(&world, 1, 0, 1, 0), CV_ANSWER_PLACE);
+  assert_int_equal(give(&world, 0, 0, 1, 1), CV_ANSWER_PLACE);
+  assert_int_equal(give(&world, 1, 0, 1, 1), CV_ANSWER_ACCEPTED);
+  assert_int_equal(give(&world, 0, 0, 2, 0), CV_ANSWER_ACCEPTED);
   world_end(&world);
 }
 
@@ -138,8 +141,8 @@ static void test_worker_without_epsilon(void **state) {
   next_plan(&world);
   turn(&world);
   assert_int_equal(give(&world, 0, 0, 1, 0), CV_ANSWER_ACCEPTED);
-  assert_int_equal(give(&world, 0, 1, 1, 1), CV_ANSWER_WORKER);
-  assert_int_equal(give(&world, 0, 1, 2, 1), CV_ANSWER_ACCEPTED); /* neither place nor slot was taken */
+  assert_int_equal(give(&world, 1, 1, 1, 1), CV_ANSWER_WORKER);
+  assert_int_equal(give(&world, 1, 1, 2, 1), CV_ANSWER_ACCEPTED); /* neither place nor slot was taken */
   world_end(&world);
 }
 
@@ -160,7 +163,7 @@ static void come(struct world *world, const struct cv_identity *identity) {
 static void test_sessions(void **state) {
   struct world world;
   begin(&world);
-  struct pending first = token_of(&world, 0, 0, 1, 0), second = token_of(&world, 0, 1, 1, 1);
+  struct pending first = token_of(&world, 0, 0, 1, 0), second = token_of(&world, 2, 1, 1, 1);
   assert_int_equal(give(&world, 1, 0, 1001, 0), CV_ANSWER_SESSION); /* beyond the certificate's range */
   struct pending other = token_of(&world, 1, 0, 5, 0);
   other.message.session[0] ^= 1;
@@ -169,7 +172,7 @@ static void test_sessions(void **state) {
   assert_int_equal(judged(&world, &first), CV_ANSWER_ACCEPTED); /* it survives its connection */
   come(&world, &gateway_of_test);
   assert_int_equal(judged(&world, &second), CV_ANSWER_SESSION); /* replaced by the newer one */
-  assert_int_equal(give(&world, 0, 1, 1, 1), CV_ANSWER_ACCEPTED);
+  assert_int_equal(give(&world, 2, 1, 1, 1), CV_ANSWER_ACCEPTED);
   uint8_t id[CV_SPLIT_SESSION_BYTES];
   memcpy(id, world.session, sizeof(id));
   enter(&world); /* again on the same connection: the same session, whose counters go on */

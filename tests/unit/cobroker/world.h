@@ -28,13 +28,16 @@
 #ifndef WORLD_BITS
 #define WORLD_BITS CV_SPLIT_SCORE
 #endif
+#ifndef WORLD_ARMS
+#define WORLD_ARMS 3
+#endif
 #ifndef WORLD_PLANS
 #define WORLD_PLANS 3
 #define WORLD_TAU   12
 #endif
 
 enum {
-  ARMS = 3,
+  ARMS = WORLD_ARMS,
   TAU = WORLD_TAU,
   PLANS = WORLD_PLANS,
   BATCH = 7, /* tokens of a batch */
@@ -107,7 +110,8 @@ struct world {
   unsigned got_answers, got_halves, got_plans, got_refused, got_opened, got_ended, got_sessions, got_turned,
       got_goodbyes;
   uint64_t worker_epsilon_micro, journal_bytes;
-  uint32_t sessions, kept, campaigns;
+  uint32_t sessions, kept, campaigns, chunks;
+  bool repeat; /* the campaign may ask a worker again */
   struct cv_duo duo;
   char line[512]; /* the last one in the log */
   char event[64]; /* the last one in the audit log */
@@ -268,6 +272,7 @@ static inline void leader_position(const struct world *world, struct cv_share_po
 
 static inline struct cv_share_open open_of_test(const struct world *world) {
   struct cv_share_open open = {.spec = spec_of_test(), .requester = "r"};
+  open.spec.repeat = world->repeat;
   memcpy(open.database, database_of_test, sizeof(open.database));
   leader_position(world, &open.position);
   return open;
@@ -531,7 +536,7 @@ static inline struct cv_cobroker_config config_of_test(struct world *world) {
                                                 .campaigns = world->campaigns,
                                                 .kept = world->kept,
                                                 .tokens = 1000000,
-                                                .chunks = 100},
+                                                .chunks = world->chunks},
                                      .sessions = world->sessions,
                                      .digest = cv_sha256,
                                      .noise_seeded = true,
@@ -669,6 +674,7 @@ static inline void world_make_starving(struct world *world, void (*core)(void), 
                           .sessions = 10,
                           .kept = 3,
                           .campaigns = 2,
+                          .chunks = 100,
                           .duo = duo_of_test,
                           .starve = core,
                           .starve_store = store,

@@ -47,6 +47,7 @@ static inline void random_session(struct cv_rng *rng, struct cv_share_session *r
                              .tokens_per_worker = random_u32(rng),
                              .arms = (uint32_t)cv_rng_below(rng, CV_ARMS_MAX + 1),
                              .pairs = cv_rng_below(rng, 2) == 0,
+                             .repeat = cv_rng_below(rng, 2) == 0,
                              .lease_ms = random_u32(rng)};
   random_name(rng, terms->name, sizeof(terms->name));
   random_name(rng, terms->requester, sizeof(terms->requester));
@@ -197,7 +198,7 @@ static inline void free_rows(struct rows *rows) {
 
 static inline void assert_terms_equal(const struct cv_terms *a, const struct cv_terms *b) {
   assert_true(a->id == b->id && a->epsilon_micro == b->epsilon_micro && a->arms == b->arms && a->pairs == b->pairs &&
-              a->tokens_per_worker == b->tokens_per_worker && a->lease_ms == b->lease_ms);
+              a->repeat == b->repeat && a->tokens_per_worker == b->tokens_per_worker && a->lease_ms == b->lease_ms);
   assert_string_equal(a->name, b->name);
   assert_string_equal(a->requester, b->requester);
   assert_choices_equal(&a->privatizer, &b->privatizer);

@@ -135,22 +135,26 @@ static void test_each_person_is_charged_for_its_rows(void **state) {
   }
   folder_write(&folder, "films.csv", text);
   static const struct {
-    uint32_t each;
+    const char *each;
     const char *expected;
   } cases[] = {
-      {6,
+      {"6, repeat: true",
        "a row of films.csv may be used once at most: epsilon 0.5; each of 3 persons is a worker and is charged that "
        "for every row it gives, up to 6 x 0.5 = 3"},
-      {3,
+      {"3, repeat: true",
        "a row of films.csv may be used once at most: epsilon 0.5; each of 3 persons is a worker and is charged that "
        "for every row it gives, up to 3 x 0.5 = 1.5; tokens_per_worker leaves 4 of its 12 rows unused"},
+      {"4",
+       "a row of films.csv may be used once at most: epsilon 0.5; each of 3 persons is a worker and is charged that "
+       "for every row it gives, up to 4 x 0.5 = 2; one row of an item for each person, and tokens_per_worker, leave 2 "
+       "of its 12 rows unused"},
   };
   for (size_t i = 0; i < CV_COUNT(cases); i++) {
     struct cv_why why = {0};
     (void)snprintf(text, sizeof(text),
                    "campaign: films\nitems: {source: csv, path: films.csv, item: film, score: stars, scale: [0, 1], "
                    "worker: who}\npolicy: {name: ppar, alpha: 0.1, tokens_per_round: 1}\n"
-                   "privacy: {epsilon: 0.5, tokens_per_worker: %u}\nlimits: {tokens: 100}\n",
+                   "privacy: {epsilon: 0.5, tokens_per_worker: %s}\nlimits: {tokens: 100}\n",
                    cases[i].each);
     folder_write(&folder, "films.yaml", text);
     assert_int_equal(cv_prepare(folder_file(&folder, "films.yaml"), 7, &prepared, &why), CV_OK);

@@ -140,7 +140,8 @@ static void test_items_without_means_and_gold_items(void **state) {
   prepare(
       "{list: [{name: gold, mean: 1}, {name: a, mean: 0.9}, {name: b, mean: 0.1}]}\n"
       "gold: {items: {gold: 1}, tolerance: 0.1}",
-      "{name: ppar-kl, alpha: 0.1}", "{mechanism: segments, epsilon: 1, tokens_per_worker: 60}", 50000, &campaign);
+      "{name: ppar-kl, alpha: 0.1}", "{mechanism: segments, epsilon: 1, tokens_per_worker: 60, repeat: true}", 50000,
+      &campaign);
   ask = (struct cv_forecast_ask){.campaign = &campaign, .seed = 5, .runs = 4};
   make(&ask, &forecast);
   assert_int_equal(forecast.arms, 2);

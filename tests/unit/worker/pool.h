@@ -108,6 +108,7 @@ static inline void say_hello(struct stage *stage) {
   stage->frame.hello = (struct cv_hello){.present = true, .version = CV_WIRE_VERSION, .program = "broker"};
 }
 
+/* Questions may be repeated. */
 static inline struct cv_terms *say_terms(struct stage *stage, uint64_t id, uint32_t tokens_per_worker) {
   struct cv_terms *terms = &stage->terms[stage->frame.campaigns++];
   *terms = (struct cv_terms){.id = id,
@@ -118,6 +119,7 @@ static inline struct cv_terms *say_terms(struct stage *stage, uint64_t id, uint3
                              .epsilon_micro = 250000,
                              .tokens_per_worker = tokens_per_worker,
                              .arms = ARMS,
+                             .repeat = true,
                              .lease_ms = 5000};
   return terms;
 }

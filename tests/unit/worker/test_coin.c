@@ -26,7 +26,7 @@ static struct drawn draw(const uint8_t key[CV_COIN_KEY_BYTES], const struct cv_l
   struct cv_coin coin;
   cv_coin_init(&coin, key, law, opinion);
   for (size_t i = 0; i < WORDS; i++) {
-    drawn.word[i] = cv_rng_u64(&coin.rng);
+    drawn.word[i] = cv_rng_u64(&coin.bits.rng);
   }
   cv_coin_wipe(&coin);
   return drawn;
@@ -100,7 +100,7 @@ static void the_tokens_follow_the_privatizers_law(void **state) {
   for (uint64_t i = 0; i < OPINIONS; i++) {
     struct cv_coin coin;
     cv_coin_init(&coin, key, &privatizer->law, &(struct cv_opinion){.source = 3, .number = i});
-    ones += cv_privatizer_apply(privatizer, 0, 0, &coin.rng) == CV_GRID;
+    ones += cv_privatizer_apply(privatizer, 0, 0, &coin.bits.rng) == CV_GRID;
   }
   cv_privatizer_free(privatizer);
   assert_in_range(ones, 2689 - 270, 2689 + 270); /* 1/(1 + e) of them, and six standard deviations */

@@ -77,8 +77,11 @@ static void test_rows_of_persons(void **state) {
   assert_memory_equal(data.persons.start, ((uint64_t[]){0, 2, 4, 5}), 4 * sizeof(uint64_t));
   assert_memory_equal(data.persons.arm, ((uint32_t[]){1, 0, 0, 0, 1}), 5 * sizeof(uint32_t));
   assert_memory_equal(data.persons.value, ((uint32_t[]){CV_GRID, CV_GRID, 0, CV_GRID / 2, 0}), 5 * sizeof(uint32_t));
-  assert_int_equal(cv_persons_most(&data.persons), 2);
-  assert_int_equal(cv_persons_beyond(&data.persons, 1), 2);
+  uint64_t most, beyond;
+  assert_int_equal(cv_persons_give(&data.persons, data.items, 9, false, &most, &beyond), CV_OK);
+  assert_true(most == 2 && beyond == 0);
+  assert_int_equal(cv_persons_give(&data.persons, data.items, 1, false, &most, &beyond), CV_OK);
+  assert_true(most == 1 && beyond == 2);
   cv_data_fini(&data);
   folder_remove(&folder);
 }

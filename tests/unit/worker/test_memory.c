@@ -57,6 +57,7 @@ static void hear(struct stage *stage, const struct cv_crowd_frame *sent) {
     stage->open++;
     assign->place = stage->places++;
     assign->slot = stage->accepted[assign->worker];
+    assign->arm.one = assign->slot % ARMS; /* each item is asked once */
     memcpy(assign->ticket, &stage->places, sizeof(stage->places));
     assign->ticket[CV_TICKET_BYTES - 1] = (uint8_t)assign->worker;
   }

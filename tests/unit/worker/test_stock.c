@@ -76,6 +76,43 @@ static void test_a_person_is_a_worker_and_gives_each_row_once(void **state) {
   cv_persons_fini(&persons);
 }
 
+static void test_one_row_of_an_item_while_each_is_asked_once(void **state) {
+  struct cv_persons persons = {.persons = 2,
+                               .start = (uint64_t[]){0, 4, 6},
+                               .arm = (uint32_t[]){0, 1, 0, 0, 1, 1},
+                               .value = (uint32_t[]){1, 2, 3, 4, 5, 6}};
+  struct cv_stock *stock = stock_of(&persons, FIRST, FIRST + 1);
+  uint64_t row, worker;
+  uint32_t arm;
+  int64_t score;
+  assert_true(cv_stock_mark(stock, 5)); /* in an earlier run */
+  assert_int_equal(cv_stock_left(stock, FIRST + 1), 1);
+  assert_int_equal(cv_stock_ask_once(stock, true), CV_OK);
+  assert_int_equal(cv_stock_ask_once(stock, true), CV_OK);
+  assert_int_equal(cv_stock_left(stock, FIRST), 4);
+  assert_int_equal(cv_stock_left(stock, FIRST + 1), 0);
+  assert_true(cv_stock_has_given(stock, FIRST + 1, 1) && !cv_stock_has(stock, FIRST + 1, 1));
+  assert_true(cv_stock_take(stock, FIRST, 0, &row, &score));
+  assert_int_equal(row, 0);
+  assert_int_equal(cv_stock_left(stock, FIRST), 1);
+  assert_int_equal(cv_stock_given(stock, FIRST), 1);
+  assert_false(cv_stock_take(stock, FIRST, 0, &row, &score));
+  assert_false(cv_stock_any_of(stock, 0, anybody, NULL));
+  for (int i = 0; i < 2; i++) { /* nobody comes for arm 0 */
+    assert_true(cv_stock_next(stock, 0, anybody, NULL, &worker, &arm));
+    assert_true(worker == FIRST && arm == 1);
+    cv_stock_forget(stock, arm);
+  }
+  assert_int_equal(cv_stock_ask_once(stock, false), CV_OK);
+  assert_int_equal(cv_stock_left(stock, FIRST), 3);
+  assert_int_equal(cv_stock_left(stock, FIRST + 1), 1);
+  assert_true(cv_stock_any_of(stock, 0, anybody, NULL));
+  assert_true(cv_stock_next(stock, 0, anybody, NULL, &worker, &arm) && worker == FIRST && arm == 0);
+  assert_true(cv_stock_take(stock, FIRST, 0, &row, &score) && row == 2);
+  assert_int_equal(cv_stock_left(stock, FIRST), 2);
+  cv_stock_free(stock);
+}
+
 /* The file may be sorted by score, and the order of arrivals must not reveal that. */
 static void test_persons_do_not_come_in_the_order_of_the_file(void **state) {
   struct cv_persons persons = make(PERSONS, 1);
@@ -303,6 +340,7 @@ static void test_rows_beyond_the_terms_are_not_given(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_person_is_a_worker_and_gives_each_row_once),
+      cmocka_unit_test(test_one_row_of_an_item_while_each_is_asked_once),
       cmocka_unit_test(test_persons_do_not_come_in_the_order_of_the_file),
       cmocka_unit_test(test_all_rows_that_are_wanted_are_given),
       cmocka_unit_test(test_an_arm_is_not_used_up_while_a_token_may_be_too_late),

@@ -176,6 +176,47 @@ static void test_the_rows_of_a_part_that_have_left_are_known(void **state) {
   cv_worker_store_close(given);
 }
 
+/* The questions told, as a sum that tells workers and questions apart. */
+static enum cv_err add_answer(void *to, uint64_t worker, uint64_t question) {
+  uint64_t *sum = to;
+  *sum += worker * 1000 + question;
+  return question == 99 ? CV_ERR_NOMEM : CV_OK;
+}
+
+static uint64_t answers_of(struct cv_worker_store *given, const struct cv_served_campaign *campaign) {
+  struct cv_why why;
+  uint64_t sum = 0;
+  assert_int_equal(cv_worker_store_answered(given, campaign, add_answer, &sum, &why), CV_OK);
+  return sum;
+}
+
+static void test_answers_are_known_by_campaign_and_worker(void **state) {
+  static const struct cv_served_campaign films = {.id = 1, .name = "films"}, renamed = {.id = 1, .name = "movies"},
+                                         again = {.id = 2, .name = "films"};
+  struct cv_worker_store *given = opened(1, 5);
+  struct cv_why why = {.text = ""};
+  assert_int_equal(cv_worker_store_note_answer(given, &films, 2, 7, true), CV_OK);
+  assert_int_equal(cv_worker_store_note_answer(given, &films, 3, 8, true), CV_OK);
+  assert_int_equal(cv_worker_store_note_answer(given, &films, 2, 7, true), CV_OK);
+  keep(given);
+  assert_int_equal(cv_worker_store_note_answer(given, &films, 5, 1, true), CV_OK);
+  assert_int_equal(cv_worker_store_note_answer(given, &films, 3, 8, false), CV_OK);
+  assert_int_equal(cv_worker_store_note_answer(given, &films, 4, 4, true), CV_OK);
+  assert_int_equal(cv_worker_store_note_answer(given, &films, 4, 4, false), CV_OK);
+  assert_int_equal(answers_of(given, &films), 2007 + 5001);                        /* what was noted, too */
+  assert_int_equal(cv_worker_store_note_answer(given, &films, 1, 1, true), CV_OK); /* not kept */
+  cv_worker_store_close(given);
+  given = opened(2, 4);
+  assert_int_equal(answers_of(given, &films), 2007);
+  assert_int_equal(answers_of(given, &renamed), 0);
+  assert_int_equal(answers_of(given, &again), 0);
+  assert_int_equal(cv_worker_store_note_answer(given, &again, 3, 99, true), CV_OK);
+  uint64_t sum = 0;
+  assert_int_equal(cv_worker_store_answered(given, &again, add_answer, &sum, &why), CV_ERR_NOMEM);
+  assert_int_equal(answers_of(given, &films), 2007);
+  cv_worker_store_close(given);
+}
+
 static void test_one_process_at_a_time_has_the_file(void **state) {
   struct cv_worker_store *given = opened(1, 2), *other = NULL;
   struct cv_why why;
@@ -205,9 +246,10 @@ static void test_what_was_changed_is_refused(void **state) {
                                       "UPDATE secret SET key = randomblob(32)",
                                       "DELETE FROM secret",
                                       "DELETE FROM served",
-                                      "UPDATE taken SET rows = 1"};
+                                      "UPDATE taken SET rows = 1",
+                                      "DELETE FROM answered"};
   static const char *const tables[] = {"given",  "given",  "given",  "used_row", "data_set",
-                                       "secret", "secret", "served", "taken"};
+                                       "secret", "secret", "served", "taken",    "answered"};
   for (size_t i = 0; i < CV_COUNT(edits); i++) {
     struct cv_worker_store *given = opened(1, 2);
     struct cv_why why = {.text = ""};
@@ -220,6 +262,7 @@ static void test_what_was_changed_is_refused(void **state) {
     assert_int_equal(cv_worker_store_rows(given, 7, mark, &marked, &why), CV_OK);
     assert_int_equal(cv_worker_store_note_rows(given, (uint32_t[]){3, 17}, 2), CV_OK);
     assert_int_equal(cv_worker_store_note_taken(given, 7, &films, 2, 4), CV_OK);
+    assert_int_equal(cv_worker_store_note_answer(given, &films, 2, 4, true), CV_OK);
     cv_worker_store_note(given, 1, 4);
     cv_worker_store_note(given, 2, 7);
     keep(given);
@@ -257,6 +300,7 @@ static void test_a_count_out_of_range_is_refused(void **state) {
 }
 
 static void test_without_memory_nothing_is_kept_by_halves(void **state) {
+  static const struct cv_served_campaign films = {.id = 1, .name = "films"};
   struct cv_why why;
   cv_worker_store_close(opened(1, 3));
   ALLOC_FAULT_EACH(fault, .rest = false) {
@@ -267,7 +311,8 @@ static void test_without_memory_nothing_is_kept_by_halves(void **state) {
     if (err == CV_OK) {
       cv_worker_store_note(given, 2, (uint32_t)fault.nth);
       cv_worker_store_note(given, 3, 7);
-      err = cv_worker_store_commit(given, &why);
+      err = cv_worker_store_note_answer(given, &films, 3, 1, true);
+      err = err == CV_OK ? cv_worker_store_commit(given, &why) : err;
     }
     alloc_fault_pause();
     assert_true(err == CV_OK || (err == CV_ERR_NOMEM && alloc_fault_hit()));
@@ -291,6 +336,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_a_data_set_serves_as_many_campaigns_as_its_owner_allows, make_folder,
                                       remove_folder),
       cmocka_unit_test_setup_teardown(test_the_rows_of_a_part_that_have_left_are_known, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_answers_are_known_by_campaign_and_worker, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_one_process_at_a_time_has_the_file, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_what_was_changed_is_refused, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_a_count_out_of_range_is_refused, make_folder, remove_folder),

@@ -5,8 +5,8 @@
  *
  * For storage, each chunk records the commit of its first change since it was last written.
  */
-#ifndef CV_BROKER_BOTH_CHUNKS_H
-#define CV_BROKER_BOTH_CHUNKS_H
+#ifndef CV_BASE_CHUNKS_H
+#define CV_BASE_CHUNKS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,23 +15,6 @@
 #include "common/base/table.h"
 
 enum { CV_CHUNK_BYTES = 4096, CV_CHUNK_BITS = CV_CHUNK_BYTES * 8, CV_CHUNK_CELLS = CV_CHUNK_BYTES / 4 };
-
-enum cv_chunk_kind {
-  CV_CHUNK_PLACES = 1, /* by their round (places.h) */
-  CV_CHUNK_PAYERS,
-  CV_CHUNK_ARM,
-  CV_CHUNK_ACCOUNTS,
-  CV_CHUNK_GOLD,
-  /* Of a campaign with two brokers; no arrays, but written and deleted like them (broker/two.h). */
-  CV_CHUNK_TWO,     /* its key, and what has been settled with the co-broker */
-  CV_CHUNK_PENDING, /* a batch of tokens that wait for the co-broker */
-  CV_CHUNK_CLOSING, /* a closing that waits for the co-broker's half */
-};
-
-/* Whether chunks of this kind are 32-bit counters; else bits. */
-static inline bool cv_chunk_has_cells(enum cv_chunk_kind kind) {
-  return kind == CV_CHUNK_ACCOUNTS || kind == CV_CHUNK_GOLD;
-}
 
 struct cv_chunk {
   uint64_t number;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "broker/both/chunks.h"
+#include "common/base/chunks.h"
 
 #include <endian.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/asked.h"
+#include "worker/asker.h"
 
 #include <string.h>
 
@@ -19,11 +19,11 @@ static uint32_t arm_of(int64_t value) {
   return (uint32_t)(value - INT64_MIN);
 }
 
-bool cv_asked_is_open(const struct cv_pending *pending) {
+bool cv_asker_is_open(const struct cv_pending *pending) {
   return pending->open > 0;
 }
 
-void cv_asked_begin(struct cv_worker *pool, struct cv_worker_campaign *campaign, const struct cv_assign *assign,
+void cv_asker_begin(struct cv_worker *pool, struct cv_worker_campaign *campaign, const struct cv_assign *assign,
                     struct cv_pending *pending) {
   pending->question = pool->questions + 1;
   pending->open = assign->arms;
@@ -34,7 +34,7 @@ void cv_asked_begin(struct cv_worker *pool, struct cv_worker_campaign *campaign,
     pending->value[i] = unanswered(assign->arms == 1 ? assign->arm.one : assign->arm.many[i]);
   }
   /* A source may answer at once; so the entry is complete before the first question. */
-  for (uint32_t i = 0; i < assign->arms && cv_asked_is_open(pending); i++) {
+  for (uint32_t i = 0; i < assign->arms && cv_asker_is_open(pending); i++) {
     const struct cv_question question = {.number = pending->question + i,
                                          .worker = pending->worker,
                                          .arm = arm_of(pending->value[i]),
@@ -50,7 +50,7 @@ void cv_asked_begin(struct cv_worker *pool, struct cv_worker_campaign *campaign,
 static struct cv_pending *find(const struct cv_worker *pool, uint64_t question) {
   for (size_t i = 0; i < pool->pendings.entries && pool->unanswered > 0; i++) {
     struct cv_pending *pending = &pool->pendings.entry[i];
-    if (pending->values > 0 && cv_asked_is_open(pending) && question >= pending->question &&
+    if (pending->values > 0 && cv_asker_is_open(pending) && question >= pending->question &&
         question - pending->question < pending->values) {
       return pending;
     }
@@ -80,10 +80,10 @@ static enum cv_err give_up(struct cv_worker *pool, struct cv_pending *pending, e
   return reason != NULL && pool->open ? cv_worker_decline_one(pool, ticket, reason) : CV_OK;
 }
 
-enum cv_err cv_asked_end(struct cv_worker *pool, uint64_t campaign) {
+enum cv_err cv_asker_end(struct cv_worker *pool, uint64_t campaign) {
   for (size_t i = 0; i < pool->pendings.entries && pool->unanswered > 0; i++) {
     struct cv_pending *pending = &pool->pendings.entry[i];
-    if (pending->values > 0 && cv_asked_is_open(pending) && pending->campaign == campaign) {
+    if (pending->values > 0 && cv_asker_is_open(pending) && pending->campaign == campaign) {
       uint64_t worker = pending->worker;
       CV_TRY(give_up(pool, pending, CV_WITHDRAWN_OVER, NULL));
       CV_TRY(cv_worker_move_on(pool, worker));
@@ -92,10 +92,10 @@ enum cv_err cv_asked_end(struct cv_worker *pool, uint64_t campaign) {
   return CV_OK;
 }
 
-enum cv_err cv_asked_expire(struct cv_worker *pool, uint64_t now_ms) {
+enum cv_err cv_asker_expire(struct cv_worker *pool, uint64_t now_ms) {
   for (size_t i = 0; i < pool->pendings.entries && pool->unanswered > 0; i++) {
     struct cv_pending *pending = &pool->pendings.entry[i];
-    if (pending->values > 0 && cv_asked_is_open(pending) && now_ms >= pending->due_ms) {
+    if (pending->values > 0 && cv_asker_is_open(pending) && now_ms >= pending->due_ms) {
       uint64_t worker = pending->worker;
       pool->figures.late++;
       CV_TRY(give_up(pool, pending, CV_WITHDRAWN_LATE, "no answer within the lease"));
@@ -105,7 +105,7 @@ enum cv_err cv_asked_expire(struct cv_worker *pool, uint64_t now_ms) {
   return CV_OK;
 }
 
-void cv_asked_tell(struct cv_worker *pool, const struct cv_pending *pending, enum cv_verdict verdict) {
+void cv_asker_tell(struct cv_worker *pool, const struct cv_pending *pending, enum cv_verdict verdict) {
   const struct cv_asker *asker = pool->config.asker;
   for (uint32_t i = 0; asker != NULL && pending->question > 0 && i < pending->values; i++) {
     asker->told(asker->data, pending->question + i, verdict);

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/again.h"
+
+/* ---- the record ---- */
+
+static struct cv_once_rule rule_of(const struct cv_worker *pool, const struct cv_worker_campaign *campaign) {
+  const struct cv_terms *terms = &campaign->terms;
+  bool is_local = campaign->privatizer->law.epsilon_micro != CV_EPSILON_NONE;
+  bool is_asked = pool->config.asker != NULL;
+  /* Who answers once is asked nothing twice; but of that only the store tells the next process. */
+  bool is_kept = !campaign->work->hires &&
+                 (is_asked ? is_local || !terms->repeat : !terms->repeat && terms->tokens_per_worker > 1);
+  /* A broker shows several items in a token, if at all, in campaigns with one token a worker, or that repeat. */
+  return is_kept ? cv_once_rule(terms, is_asked && !terms->pairs ? CV_VALUES_MAX : 1) : (struct cv_once_rule){0};
+}
+
+struct told {
+  const struct cv_worker *pool;
+  struct cv_once *once;
+};
+
+static enum cv_err take_stored(void *data, uint64_t worker, uint64_t question) {
+  const struct told *told = data;
+  uint64_t first = told->pool->config.first;
+  return worker < first || worker > told->pool->config.last ? CV_OK
+                                                            : cv_once_note(told->once, worker - first, question);
+}
+
+static bool is_stored(const struct cv_worker *pool) {
+  return pool->config.asker != NULL && pool->config.record != NULL;
+}
+
+static enum cv_err make(const struct cv_worker *pool, struct cv_worker_campaign *campaign,
+                        const struct cv_once_rule *rule, struct cv_why *why) {
+  struct cv_once *once = &campaign->once;
+  const struct cv_worker_record *record = pool->config.record;
+  struct told told = {.pool = pool, .once = once};
+  cv_once_fini(once);
+  if (cv_once_init(once, rule, campaign->terms.name, pool->config.last - pool->config.first + 1) != CV_OK) {
+    return cv_fail(why, CV_ERR_NOMEM, "out of memory");
+  }
+  if (rule->questions == 0 || !is_stored(pool)) {
+    return CV_OK;
+  }
+  enum cv_err err = record->answered(record->data, &campaign->terms, take_stored, &told, why);
+  if (err != CV_OK) {
+    cv_once_fini(once); /* not a part of it: the next terms load all */
+  }
+  return err;
+}
+
+enum cv_err cv_again_meet(const struct cv_worker *pool, struct cv_worker_campaign *campaign, struct cv_why *why) {
+  const struct cv_once_rule rule = rule_of(pool, campaign);
+  if (cv_once_fits(&campaign->once, &rule, campaign->terms.name)) {
+    return CV_OK;
+  }
+  return campaign->once.total == 0 && !campaign->gave
+             ? make(pool, campaign, &rule, why)
+             : cv_fail(why, CV_ERR_DENIED,
+                       "the broker tells another name, number of arms or of tokens per worker, kind of score, "
+                       "privatizer or `repeat` than before; expected terms that do not change once a worker has "
+                       "answered");
+}
+
+enum cv_err cv_again_bar(const struct cv_worker *pool) {
+  bool any = false, repeat = false;
+  for (uint32_t i = 0; i < pool->campaigns.count; i++) {
+    const struct cv_worker_campaign *campaign = &pool->campaigns.entry[i];
+    bool is_live = cv_worker_campaign_is_live(campaign);
+    any = any || is_live;
+    repeat = repeat || (is_live && campaign->terms.repeat);
+  }
+  return pool->config.stock != NULL && any ? cv_stock_ask_once(pool->config.stock, !repeat) : CV_OK;
+}
+
+bool cv_again_is_over(const struct cv_worker *pool, const struct cv_worker_campaign *campaign, uint64_t worker) {
+  return cv_once_is_full(&campaign->once, worker - pool->config.first);
+}
+
+/* ---- assignments ---- */
+
+/* The stock itself bars such rows only while no campaign repeats questions. */
+static bool has_given_row(const struct cv_worker *pool, const struct cv_worker_campaign *campaign,
+                          const struct cv_assign *assign) {
+  return pool->config.stock != NULL && !campaign->terms.repeat && assign->arms == 1 &&
+         cv_stock_has_given(pool->config.stock, assign->worker, assign->arm.one);
+}
+
+const char *cv_again_why_not(const struct cv_worker *pool, struct cv_worker_campaign *campaign,
+                             const struct cv_assign *assign) {
+  uint64_t question[CV_VALUES_MAX];
+  for (uint32_t i = 0; i < assign->arms; i++) {
+    question[i] = cv_answered_question(assign->arms == 1 ? assign->arm.one : assign->arm.many[i], assign->opponent);
+  }
+  if (cv_once_may_ask(&campaign->once, assign->worker - pool->config.first, question, assign->arms) &&
+      !has_given_row(pool, campaign, assign)) {
+    return NULL;
+  }
+  return campaign->terms.pairs ? "this worker has been asked about this pair already"
+                               : "this worker has been asked about this item already";
+}
+
+void cv_again_put(const struct cv_assign *assign, struct cv_pending *pending) {
+  pending->opponent = assign->opponent;
+  for (uint32_t i = 0; i < assign->arms; i++) {
+    pending->arm[i] = assign->arms == 1 ? assign->arm.one : assign->arm.many[i];
+  }
+}
+
+enum cv_err cv_again_note(const struct cv_worker *pool, struct cv_worker_campaign *campaign,
+                          const struct cv_pending *pending) {
+  const struct cv_worker_record *record = pool->config.record;
+  for (uint32_t i = 0; campaign->once.answers != NULL && i < pending->values; i++) {
+    uint64_t question = cv_answered_question(pending->arm[i], pending->opponent);
+    CV_TRY(cv_once_note(&campaign->once, pending->worker - pool->config.first, question));
+    if (is_stored(pool)) {
+      record->answer(record->data, &campaign->terms, pending->worker, question, true);
+    }
+  }
+  return CV_OK;
+}
+
+void cv_again_forget(const struct cv_worker *pool, struct cv_worker_campaign *campaign,
+                     const struct cv_pending *pending) {
+  const struct cv_worker_record *record = pool->config.record;
+  for (uint32_t i = 0; campaign->once.answers != NULL && i < pending->values; i++) {
+    uint64_t question = cv_answered_question(pending->arm[i], pending->opponent);
+    cv_once_forget(&campaign->once, pending->worker - pool->config.first, question);
+    if (is_stored(pool)) {
+      record->answer(record->data, &campaign->terms, pending->worker, question, false);
+    }
+  }
+}
