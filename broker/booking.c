@@ -11,15 +11,6 @@ struct touched {
   struct cv_chunk *account, *payer, *holds, *answered; /* NULL if the campaign repeats questions */
 };
 
-static enum cv_err touch_answered(struct cv_broker_campaign *campaign, uint64_t worker, uint32_t slot,
-                                  uint64_t question, struct cv_chunk **ret) {
-  struct cv_answered *answered = &campaign->answered;
-  *ret = NULL;
-  return answered->questions == 0
-             ? CV_OK
-             : cv_chunks_touch(&answered->chunks, cv_answered_chunk(answered, worker, slot, question), ret);
-}
-
 static void set_answered(struct cv_broker *broker, struct cv_broker_campaign *campaign, struct cv_chunk *chunk,
                          uint64_t worker, uint32_t slot, uint64_t question) {
   if (chunk != NULL) {
@@ -32,7 +23,7 @@ static enum cv_err touch(struct cv_broker *broker, struct cv_broker_campaign *ca
                          const struct cv_booking *booking, struct touched *ret) {
   uint64_t payer = cv_broker_campaign_payer_bit(campaign, booking->worker, booking->slot);
   CV_TRY(cv_chunks_touch(booking->chunks, booking->number, &ret->holds));
-  CV_TRY(touch_answered(campaign, booking->worker, booking->slot, booking->question, &ret->answered));
+  CV_TRY(cv_answered_touch(&campaign->answered, booking->worker, booking->slot, booking->question, &ret->answered));
   CV_TRY(cv_chunks_touch(&broker->accounts.cells, booking->worker / CV_CHUNK_CELLS, &ret->account));
   return cv_chunks_touch(&campaign->payers, payer / CV_CHUNK_BITS, &ret->payer);
 }
@@ -67,7 +58,7 @@ enum cv_err cv_booking_take(struct cv_broker *broker, struct cv_broker_campaign 
 enum cv_err cv_booking_spoil(struct cv_broker *broker, struct cv_broker_campaign *campaign, uint64_t worker,
                              uint32_t slot, uint64_t question) {
   struct cv_chunk *payer, *answered;
-  CV_TRY(touch_answered(campaign, worker, slot, question, &answered));
+  CV_TRY(cv_answered_touch(&campaign->answered, worker, slot, question, &answered));
   CV_TRY(cv_chunks_set(&campaign->payers, cv_broker_campaign_payer_bit(campaign, worker, slot), &payer));
   cv_dirty_chunk(broker, campaign->id, CV_CHUNK_PAYERS, payer);
   set_answered(broker, campaign, answered, worker, slot, question);

@@ -297,8 +297,7 @@ static enum cv_err replay_answered(struct cv_broker *broker, struct cv_broker_ca
     return CV_OK;
   }
   CV_TRY(damaged_unless(entry->question < answered->questions));
-  uint64_t number = cv_answered_chunk(answered, entry->worker, entry->slot, entry->question);
-  CV_TRY(cv_chunks_touch(&answered->chunks, number, &chunk));
+  CV_TRY(cv_answered_touch(answered, entry->worker, entry->slot, entry->question, &chunk));
   cv_answered_set(answered, chunk, entry->worker, entry->slot, entry->question);
   cv_dirty_chunk(broker, campaign->id, CV_CHUNK_ANSWERED, chunk);
   return CV_OK;

@@ -181,8 +181,7 @@ static enum cv_err replay_asked(struct cv_cobroker *core, struct cv_cobroker_cam
   if (answered->questions == 0) {
     return CV_OK;
   }
-  uint64_t number = cv_answered_chunk(answered, entry->worker, entry->slot, question);
-  CV_TRY(nomem_or_damaged(cv_chunks_touch(&answered->chunks, number, &chunk)));
+  CV_TRY(nomem_or_damaged(cv_answered_touch(answered, entry->worker, entry->slot, question, &chunk)));
   cv_answered_set(answered, chunk, entry->worker, entry->slot, question);
   cv_cobroker_dirty_chunk(core, campaign->id, CV_COROW_ANSWERED, chunk);
   return CV_OK;

@@ -116,19 +116,12 @@ struct chunks {
   struct cv_chunk *place, *slot, *account, *asked; /* asked: NULL if no questions are recorded */
 };
 
-static enum cv_err touch_asked(struct cv_answered *asked, const struct cv_split_token *token, struct cv_chunk **ret) {
-  *ret = NULL;
-  return asked->questions == 0
-             ? CV_OK
-             : cv_chunks_touch(&asked->chunks, cv_answered_chunk(asked, token->worker, token->slot, token->arm), ret);
-}
-
 static enum cv_err touch(struct cv_cobroker *core, struct cv_cobroker_campaign *campaign,
                          const struct cv_split_token *token, uint64_t place, struct chunks *ret) {
   uint64_t slot = cv_cobroker_campaign_slot(campaign, token->worker, token->slot);
   CV_TRY(cv_chunks_touch(&campaign->places, place / CV_CHUNK_BITS, &ret->place));
   CV_TRY(cv_chunks_touch(&core->accounts.cells, token->worker / CV_CHUNK_CELLS, &ret->account));
-  CV_TRY(touch_asked(&campaign->answered, token, &ret->asked));
+  CV_TRY(cv_answered_touch(&campaign->answered, token->worker, token->slot, token->arm, &ret->asked));
   return cv_chunks_touch(&campaign->slots, slot / CV_CHUNK_BITS, &ret->slot);
 }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 struct cv_once_rule cv_once_rule(const struct cv_terms *terms, uint32_t shown) {
-  uint64_t n = terms->arms, questions = terms->pairs ? n * (n - 1) / 2 : n;
+  uint64_t questions = cv_spec_all_questions(terms->arms, terms->pairs);
   uint64_t most = (uint64_t)terms->tokens_per_worker * shown;
   most = most < questions ? most : questions;
   return (struct cv_once_rule){.questions = questions, .most = most < UINT32_MAX ? (uint32_t)most : UINT32_MAX};
@@ -22,8 +22,7 @@ enum cv_err cv_once_init(struct cv_once *once, const struct cv_once_rule *rule, 
     return CV_ERR_NOMEM;
   }
   memcpy(once->name, name, strlen(name) + 1);
-  /* With a single answer it would record nothing. */
-  cv_answered_init(&once->asked, rule->questions, rule->most > 1 ? rule->most : 2, UINT32_MAX);
+  cv_answered_init(&once->asked, rule->questions, rule->most, UINT32_MAX);
   return CV_OK;
 }
 
@@ -74,7 +73,7 @@ enum cv_err cv_once_note(struct cv_once *once, uint64_t worker, uint64_t questio
   }
   struct cv_chunk *chunk;
   uint32_t nth = once->answers[worker];
-  CV_TRY(cv_chunks_touch(&once->asked.chunks, cv_answered_chunk(&once->asked, worker, nth, question), &chunk));
+  CV_TRY(cv_answered_touch(&once->asked, worker, nth, question, &chunk));
   cv_answered_set(&once->asked, chunk, worker, nth, question);
   once->answers[worker]++;
   once->total++;

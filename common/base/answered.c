@@ -64,13 +64,10 @@ uint64_t cv_answered_question(uint32_t item, uint32_t opponent) {
 }
 
 void cv_answered_init(struct cv_answered *asked, uint64_t questions, uint32_t each, uint32_t most) {
-  *asked = (struct cv_answered){.each = each};
+  uint32_t width = bits_for(questions);
+  *asked = (struct cv_answered){
+      .questions = questions, .each = each, .width = questions <= (uint64_t)each * width ? 0 : width};
   cv_chunks_init(&asked->chunks, most);
-  if (each > 1) {
-    uint32_t width = bits_for(questions);
-    asked->questions = questions;
-    asked->width = questions <= (uint64_t)each * width ? 0 : width;
-  }
 }
 
 void cv_answered_fini(struct cv_answered *asked) {
@@ -105,8 +102,11 @@ static struct unit unit_of(const struct cv_answered *asked, uint64_t worker, uin
   return find(asked, worker, asked->width == 0 ? question : nth);
 }
 
-uint64_t cv_answered_chunk(const struct cv_answered *asked, uint64_t worker, uint32_t nth, uint64_t question) {
-  return unit_of(asked, worker, nth, question).chunk;
+enum cv_err cv_answered_touch(struct cv_answered *asked, uint64_t worker, uint32_t nth, uint64_t question,
+                              struct cv_chunk **ret) {
+  *ret = NULL;
+  return asked->questions == 0 ? CV_OK
+                               : cv_chunks_touch(&asked->chunks, unit_of(asked, worker, nth, question).chunk, ret);
 }
 
 void cv_answered_set(const struct cv_answered *asked, struct cv_chunk *chunk, uint64_t worker, uint32_t nth,
@@ -160,6 +160,6 @@ uint64_t cv_answered_count(const struct cv_answered *asked) {
 bool cv_answered_has_room(struct cv_answered *asked, uint64_t worker, uint32_t nth, uint64_t question, uint64_t first,
                           uint64_t last) {
   return asked->questions == 0 ||
-         cv_chunks_has_room(&asked->chunks, cv_answered_chunk(asked, worker, nth, question),
-                            find(asked, first, 0).chunk, find(asked, last, units_of(asked) - 1).chunk);
+         cv_chunks_has_room(&asked->chunks, unit_of(asked, worker, nth, question).chunk, find(asked, first, 0).chunk,
+                            find(asked, last, units_of(asked) - 1).chunk);
 }

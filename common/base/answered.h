@@ -22,14 +22,16 @@ struct cv_answered {
 /* The question about an item and its opponent, 1 + its number; 0: none. */
 uint64_t cv_answered_question(uint32_t item, uint32_t opponent);
 
-/* At most `most` chunks. A worker that answers once is asked nothing twice, so that then nothing is recorded. */
+/* At most `most` chunks. */
 void cv_answered_init(struct cv_answered *asked, uint64_t questions, uint32_t each, uint32_t most);
 void cv_answered_fini(struct cv_answered *asked);
 
 /* Whether the worker has answered the question; false if nothing is recorded. */
 bool cv_answered_has(struct cv_answered *asked, uint64_t worker, uint64_t question);
-/* The chunk that the answer changes which is the worker's `nth`, from 0. */
-uint64_t cv_answered_chunk(const struct cv_answered *asked, uint64_t worker, uint32_t nth, uint64_t question);
+/* The chunk that the answer changes which is the worker's `nth`, from 0; NULL if nothing is recorded. CV_ERR_LIMIT,
+ * CV_ERR_NOMEM. */
+CV_MUST_USE enum cv_err cv_answered_touch(struct cv_answered *asked, uint64_t worker, uint32_t nth, uint64_t question,
+                                          struct cv_chunk **ret);
 /* Records it as the worker's `nth` answer, in that chunk. */
 void cv_answered_set(const struct cv_answered *asked, struct cv_chunk *chunk, uint64_t worker, uint32_t nth,
                      uint64_t question);

@@ -197,10 +197,14 @@ enum cv_err cv_spec_check(const struct cv_spec *spec, struct cv_why *why) {
   return cv_split_check(spec, why);
 }
 
+uint64_t cv_spec_all_questions(uint64_t items, bool pairs) {
+  return pairs ? items * (items - 1) / 2 : items;
+}
+
 uint64_t cv_spec_questions(const struct cv_spec *spec, uint32_t golds) {
   uint64_t items = (uint64_t)spec->arms + golds;
   bool is_once = !spec->repeat && spec->cost_micro == NULL && spec->tokens_per_worker > 1;
-  return is_once ? (spec->pairs ? items * (items - 1) / 2 : items) : 0;
+  return is_once ? cv_spec_all_questions(items, spec->pairs) : 0;
 }
 
 enum cv_err cv_spec_check_questions(const struct cv_spec *spec, uint32_t golds, struct cv_why *why) {

@@ -86,6 +86,8 @@ void cv_spec_fini(struct cv_spec *spec);
 CV_MUST_USE enum cv_err cv_spec_copy(const struct cv_spec *from, struct cv_spec *ret_to);
 /* Range checks that need no algorithm table: name, arms, epsilon, tokens. */
 CV_MUST_USE enum cv_err cv_spec_check(const struct cv_spec *spec, struct cv_why *why);
+/* The number of different questions about so many items, or about the pairs of them. */
+uint64_t cv_spec_all_questions(uint64_t items, bool pairs);
 /* The number of different questions of which each is asked of a worker once, with `golds` gold items besides the arms;
  * 0: a worker may be asked one again, or gives one answer in all. */
 uint64_t cv_spec_questions(const struct cv_spec *spec, uint32_t golds);

@@ -10,20 +10,22 @@
 
 #include "common/base/answered.h"
 #include "common/base/rng.h"
+#include "common/base/spec.h"
 
 enum { WORKERS = 40, QUESTIONS = 50 };
 
 static void answer(struct cv_answered *asked, uint64_t worker, uint32_t nth, uint64_t question) {
   struct cv_chunk *chunk;
-  assert_int_equal(cv_chunks_touch(&asked->chunks, cv_answered_chunk(asked, worker, nth, question), &chunk), CV_OK);
+  assert_int_equal(cv_answered_touch(asked, worker, nth, question, &chunk), CV_OK);
   cv_answered_set(asked, chunk, worker, nth, question);
 }
 
 static const struct {
   uint64_t questions;
   uint32_t each;
-} sizes[] = {{2, 2},         {20, 20},   {20, 3},        {1000, 20},         {1000, 999},    {131072, 2},
-             {131072, 7000}, {1000, 60}, {70000, 60000}, {8589869056, 4000}, {UINT32_MAX, 5}};
+} sizes[] = {{1, 1},     {20, 1},        {131072, 1},        {2, 2},         {20, 20},
+             {20, 3},    {1000, 20},     {1000, 999},        {131072, 2},    {131072, 7000},
+             {1000, 60}, {70000, 60000}, {8589869056, 4000}, {UINT32_MAX, 5}};
 
 /* Some of the questions, with the first and the last one. */
 static uint64_t question_at(uint64_t questions, uint32_t i, uint32_t n) {
@@ -70,7 +72,7 @@ static void a_record_is_short(void **state) {
     uint64_t questions;
     uint32_t each;
     uint32_t bits;
-  } cases[] = {{20, 20, 20}, {1000, 20, 200}, {1000, 1, 0}, {100, 20, 100}, {131072, 20, 360}, {0, 20, 0}};
+  } cases[] = {{20, 20, 20}, {1000, 20, 200}, {1000, 1, 10}, {100, 20, 100}, {131072, 20, 360}, {0, 20, 0}};
   enum { MANY = 100000 };
   for (size_t i = 0; i < CV_COUNT(cases); i++) {
     struct cv_answered asked;
@@ -98,6 +100,8 @@ static void a_pair_is_one_question_in_both_orders(void **state) {
       assert_true(question < CV_COUNT(seen) && !seen[question]);
       seen[question] = true;
     }
+    assert_int_equal(cv_spec_all_questions(a, false), a);
+    assert_int_equal(cv_spec_all_questions(a + 1, true), (uint64_t)(a + 1) * a / 2);
   }
 }
 
