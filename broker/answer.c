@@ -101,6 +101,11 @@ static enum cv_err fill_part(struct cv_broker *broker, struct cv_broker_requeste
   if (part->plans == 0 && part->releases == 0) {
     part->standings = shows_standings(campaign) ? campaign->spec.arms : 0;
     part->standing = campaign->standing;
+    if (campaign->phase == CV_PHASE_ENDED && campaign->gold.neutral != NULL) {
+      part->neutrals = campaign->spec.arms;
+      part->neutral = campaign->gold.neutral;
+      part->neutral_epsilon_micro = campaign->gold.terms.epsilon_micro;
+    }
     part->last = true;
     requester->export.campaign = 0;
   }

@@ -140,16 +140,33 @@ static enum cv_err ask_arm(const struct cv_broker *broker, const struct cv_broke
   return CV_OK;
 }
 
-/* Asks a gold item in the place of an arm, whose place stays free: the assignment looks like one of that arm. */
+/* Asks a gold item beside an arm with a free place, which it does not take. Its `position` is the number of that arm:
+ * the answer comes too late when one of that arm would (workers.c). */
 static void ask_gold(struct cv_broker_campaign *campaign, uint32_t gold, uint32_t arm, struct question *ret) {
   uint32_t item = cv_broker_gold_item_of(&campaign->gold, gold);
   *ret = (struct question){.item = item,
-                           .position = campaign->arm[arm].next,
-                           .place = campaign->gold.asked++ / campaign->gold.terms.items,
+                           .position = arm,
                            .arm = &campaign->arm[arm],
                            .arms = 1,
                            .shown = {item},
                            .number = cv_broker_question_number(campaign, gold, 0)};
+}
+
+/* Where the assignment stands: `round` and `switched` in the order of all arms' plays, for workers whose answers depend
+ * on it. In a campaign with gold items, which fill no places, all assignments have numbers of their own instead. */
+static void number_assignment(struct cv_broker_campaign *campaign, const struct cv_lease *lease,
+                              const struct question *asked, struct cv_assign *assign) {
+  assign->opponent = asked->opponent;
+  if (campaign->gold.terms.items > 0) {
+    assign->place = assign->round = campaign->gold.asked++;
+    assign->switched = 0;
+    return;
+  }
+  const struct cv_arm *arm = asked->arm;
+  uint64_t switched = arm->switched == 0 ? 0 : arm->switched + (uint64_t)lease->position;
+  assign->place = asked->place;
+  assign->round = arm->round + lease->position;
+  assign->switched = switched > CV_MEMORY_MAX ? 0 : (uint32_t)switched;
 }
 
 static enum cv_err give(struct cv_broker *broker, struct cv_broker_workers *workers,
@@ -178,6 +195,7 @@ static enum cv_err give(struct cv_broker *broker, struct cv_broker_workers *work
       .slot = lease->slot,
       .lease = at,
       .expiry = (uint32_t)((wall_ms + broker->config.limits.lease_ms) / 1000),
+      .is_masked = campaign->gold.terms.items > 0,
   };
   assign->campaign = campaign->id;
   assign->worker = lease->worker;
@@ -190,13 +208,7 @@ static enum cv_err give(struct cv_broker *broker, struct cv_broker_workers *work
     memcpy(many, asked->shown, asked->arms * sizeof(*many));
     assign->arm.many = many;
   }
-  /* `round` and `switched` describe the order of all arms' plays, for workers whose answers depend on it. */
-  const struct cv_arm *arm = asked->arm;
-  assign->place = asked->place;
-  assign->opponent = asked->opponent;
-  assign->round = arm->round + lease->position;
-  uint64_t switched = arm->switched == 0 ? 0 : arm->switched + (uint64_t)lease->position;
-  assign->switched = switched > CV_MEMORY_MAX ? 0 : (uint32_t)switched;
+  number_assignment(campaign, lease, asked, assign);
   broker->said = true;
   return cv_ticket_seal(&ticket, &broker->config.tagger, assign->ticket);
 }
@@ -277,13 +289,29 @@ static enum cv_err take_question(struct cv_broker *broker, const struct cv_broke
   return err;
 }
 
+/* One of the gold items that the worker has not been asked about, in the order of arms; NONE if it has been asked about
+ * all of them, or if it is not time for one. */
+static uint32_t draw_gold(const struct cv_broker *broker, struct cv_broker_campaign *campaign, uint64_t worker) {
+  uint32_t drawn = NONE, seen = 0;
+  if (!cv_broker_gold_is_due(&campaign->gold, broker->config.noise)) {
+    return NONE;
+  }
+  for (uint32_t i = 0; i < campaign->gold.terms.items; i++) {
+    uint32_t gold = campaign->spec.arms + i;
+    if (is_new(campaign, worker, gold) && cv_rng_below(broker->config.noise, ++seen) == 0) {
+      drawn = gold;
+    }
+  }
+  return drawn;
+}
+
 /* What to ask this worker next: the place of an arm, which is taken, or a gold item. *ret_found is false if there is
  * nothing. */
 static enum cv_err find_question(struct cv_broker *broker, const struct cv_broker_workers *workers,
                                  struct cv_broker_campaign *campaign, const struct cv_dealing *dealing,
                                  const struct cv_seat *seat, uint64_t worker, struct question *ret, bool *ret_found) {
-  uint32_t gold = cv_broker_gold_draw(&campaign->gold, broker->config.noise);
-  if (gold == CV_BROKER_ARM_NONE || !is_new(campaign, worker, gold)) {
+  uint32_t gold = draw_gold(broker, campaign, worker);
+  if (gold == NONE || cv_dealing_below(dealing, gold) == 0) {
     return take_question(broker, workers, campaign, dealing, seat, worker, ret, ret_found);
   }
   /* Only while other items are asked, too. */

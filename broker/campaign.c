@@ -73,6 +73,9 @@ enum cv_err cv_broker_campaign_new(struct cv_broker *broker, uint32_t id, const 
     err = cv_broker_gold_init(&campaign->gold, gold, campaign->spec.arms, &campaign->privacy.local,
                               broker->config.limits.chunks);
   }
+  if (err == CV_OK) {
+    cv_privacy_add_cost(&campaign->privacy, gold->epsilon_micro);
+  }
   if (err == CV_OK && campaign->spec.brokers == 2) {
     err = cv_two_new(&campaign->spec, broker, &campaign->two);
   }

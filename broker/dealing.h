@@ -17,8 +17,9 @@ struct cv_dealing {
   uint32_t campaign;
   bool told, declined, done_told;
   uint32_t *held; /* places held, by item; owned */
-  uint64_t
-      *below; /* by arm: it has no score from this place of the arm's stream on; NULL: it said so of no arm; owned */
+  /* By arm, and gold item (gold.h): it has no score from this place of the arm's stream on. NULL: it said so of no arm;
+   * owned. */
+  uint64_t *below;
 };
 
 struct cv_dealings {
@@ -35,7 +36,7 @@ CV_MUST_USE enum cv_err cv_dealings_make(struct cv_broker *broker, struct cv_dea
                                          const struct cv_broker_campaign *campaign, struct cv_dealing **ret);
 /* The first place of the arm's stream that the connection has no score for; UINT64_MAX: it did not say. */
 uint64_t cv_dealing_below(const struct cv_dealing *dealing, uint32_t arm);
-/* Lowers that place. `arms`: of the campaign. CV_ERR_NOMEM. */
+/* Lowers that place. `arms`: of the campaign, with its gold items. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_dealing_lower(struct cv_dealing *dealing, uint32_t arms, uint32_t arm, uint64_t below);
 
 #endif

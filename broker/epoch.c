@@ -130,6 +130,15 @@ static void draw(struct cv_broker *broker, uint32_t index, struct cv_mechanism *
   cv_mechanism_draw(mechanism, &seeded.rng);
 }
 
+void cv_epoch_draw_neutral(struct cv_broker *broker, struct cv_broker_campaign *campaign) {
+  struct cv_rng_seeded seeded;
+  for (uint32_t i = 0; campaign->gold.neutral != NULL && i < campaign->spec.arms; i++) {
+    cv_rng_seeded_init(&seeded, broker->config.noise_seed, CV_RNG_NOISE, i, 0); /* releases count from 1 */
+    cv_broker_gold_draw_noise(&campaign->gold, i, broker->config.noise_seeded ? &seeded.rng : broker->config.noise);
+    cv_dirty_arm(broker, campaign, i);
+  }
+}
+
 enum cv_err cv_epoch_open(struct cv_broker *broker, struct cv_broker_campaign *campaign, const struct cv_plan *plan) {
   CV_TRY(cv_epoch_add_plan(broker, campaign, plan));
   cv_epoch_number_rounds(campaign);

@@ -36,6 +36,8 @@ CV_MUST_USE enum cv_err cv_epoch_release(struct cv_broker *broker, struct cv_bro
                                          const struct cv_broker_release *row);
 /* The cost of the arm's next release, in micro-epsilon. */
 uint64_t cv_epoch_price(const struct cv_broker_campaign *campaign, uint32_t arm);
+/* Draws the noise of a new campaign's numbers of neutral tokens (gold.h), which is stored with the campaign. */
+void cv_epoch_draw_neutral(struct cv_broker *broker, struct cv_broker_campaign *campaign);
 /* Assigns round numbers to the epochs of the last plan. */
 void cv_epoch_number_rounds(struct cv_broker_campaign *campaign);
 /* Append a copy of an accepted plan or of a release to the campaign's history and hash chain. CV_ERR_NOMEM. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "common/base/grid.h"
+#include "common/noise/dlaplace.h"
 
 /* A cell: whether the worker is found, its answers, the wrong ones of them. */
 enum { WRONG = 1, ANSWER = 1 << 16, COUNT = CV_GOLD_TOKENS_MAX };
@@ -29,7 +30,8 @@ enum cv_err cv_broker_gold_init(struct cv_broker_gold *gold, const struct cv_gol
   if (terms->items > 0) {
     made.item = calloc(arms + terms->items, sizeof(*made.item));
     made.arm = calloc(arms + terms->items, sizeof(*made.arm));
-    if (made.item == NULL || made.arm == NULL) {
+    made.neutral = terms->epsilon_micro == 0 ? NULL : calloc(arms, sizeof(*made.neutral));
+    if (made.item == NULL || made.arm == NULL || (made.neutral == NULL && terms->epsilon_micro > 0)) {
       cv_broker_gold_fini(&made);
       return CV_ERR_NOMEM;
     }
@@ -45,7 +47,14 @@ void cv_broker_gold_fini(struct cv_broker_gold *gold) {
   cv_gold_fini(&gold->terms);
   free(gold->item);
   free(gold->arm);
+  free(gold->neutral);
   *gold = (struct cv_broker_gold){0};
+}
+
+void cv_broker_gold_draw_noise(struct cv_broker_gold *gold, uint32_t arm, struct cv_rng *rng) {
+  struct cv_dlaplace law;
+  CV_REQUIRE(cv_dlaplace_init(&law, CV_MICRO, gold->terms.epsilon_micro) == CV_OK);
+  gold->neutral[arm] = cv_dlaplace_draw(&law, rng);
 }
 
 void cv_broker_gold_free_secrets(struct cv_broker_gold *gold) {
@@ -64,11 +73,8 @@ uint32_t cv_broker_gold_arm_of(const struct cv_broker_gold *gold, uint32_t item)
   return item >= cv_broker_gold_items(gold) ? CV_BROKER_ARM_NONE : gold->arm == NULL ? item : gold->arm[item];
 }
 
-uint32_t cv_broker_gold_draw(const struct cv_broker_gold *gold, struct cv_rng *rng) {
-  if (gold->terms.items == 0 || cv_rng_below(rng, CV_MICRO) >= gold->terms.share_micro) {
-    return CV_BROKER_ARM_NONE;
-  }
-  return gold->arms + (uint32_t)cv_rng_below(rng, gold->terms.items);
+bool cv_broker_gold_is_due(const struct cv_broker_gold *gold, struct cv_rng *rng) {
+  return gold->terms.items > 0 && cv_rng_below(rng, CV_MICRO) < gold->terms.share_micro;
 }
 
 bool cv_broker_gold_has_found(struct cv_broker_gold *gold, uint64_t worker) {

@@ -47,6 +47,9 @@ static void put_state(const struct cv_broker_campaign *campaign, struct cv_buf *
     cv_buf_put_u8(out, campaign->two->is_known);
     cv_buf_put(out, campaign->two->split.key.bytes, sizeof(campaign->two->split.key.bytes));
   }
+  for (uint32_t i = 0; campaign->arm == NULL && campaign->gold.neutral != NULL && i < campaign->spec.arms; i++) {
+    cv_buf_put_u64(out, (uint64_t)campaign->gold.neutral[i]);
+  }
 }
 
 /* Arm and tokens of each want; in a campaign of pairs its opponent, too. */
@@ -86,28 +89,47 @@ static void put_standings(const struct cv_broker_campaign *campaign, struct cv_b
   }
 }
 
-/* With two brokers the chain of the open epoch's tokens belongs to their sum. */
-static void put_chain(const struct cv_broker_campaign *campaign, const struct cv_arm *arm, struct cv_buf *out) {
+/* The open epoch's sum, with two brokers the chain of its tokens, and with gold items the number of the arm's neutral
+ * tokens. */
+static void put_sum(const struct cv_broker_campaign *campaign, uint32_t index, struct cv_buf *out) {
+  const struct cv_arm *arm = &campaign->arm[index];
+  cv_buf_put_u64(out, (uint64_t)arm->sum);
   if (campaign->two != NULL) {
     cv_buf_put(out, arm->chain.bytes, sizeof(arm->chain.bytes));
   }
-}
-
-enum cv_err cv_image_read_chain(const struct cv_broker_campaign *campaign, struct cv_arm *arm, struct cv_reader *in) {
-  const uint8_t *bytes = campaign->two == NULL ? NULL : cv_read(in, sizeof(arm->chain.bytes));
-  if (bytes != NULL) {
-    memcpy(arm->chain.bytes, bytes, sizeof(arm->chain.bytes));
+  if (campaign->gold.neutral != NULL) {
+    cv_buf_put_u64(out, (uint64_t)campaign->gold.neutral[index]);
   }
-  return in->failed || (campaign->two != NULL && (uint64_t)arm->sum >= CV_FIELD_P) ? CV_ERR_DAMAGED : CV_OK;
 }
 
-static void put_arm(const struct cv_broker_campaign *campaign, const struct cv_arm *arm, struct cv_buf *out) {
+enum cv_err cv_image_read_sum(const struct cv_broker_campaign *campaign, struct cv_reader *in, struct cv_arm_sum *ret) {
+  ret->sum = (int64_t)cv_read_u64(in);
+  const uint8_t *chain = campaign->two == NULL ? NULL : cv_read(in, sizeof(ret->chain.bytes));
+  if (chain != NULL) {
+    memcpy(ret->chain.bytes, chain, sizeof(ret->chain.bytes));
+  }
+  ret->neutral = campaign->gold.neutral == NULL ? 0 : (int64_t)cv_read_u64(in);
+  return in->failed || (campaign->two != NULL && (uint64_t)ret->sum >= CV_FIELD_P) ? CV_ERR_DAMAGED : CV_OK;
+}
+
+void cv_image_set_sum(struct cv_broker_campaign *campaign, uint32_t index, const struct cv_arm_sum *sum) {
+  struct cv_arm *arm = &campaign->arm[index];
+  arm->sum = sum->sum;
+  if (campaign->two != NULL) {
+    arm->chain = sum->chain;
+  }
+  if (campaign->gold.neutral != NULL) {
+    campaign->gold.neutral[index] = sum->neutral;
+  }
+}
+
+static void put_arm(const struct cv_broker_campaign *campaign, uint32_t index, struct cv_buf *out) {
+  const struct cv_arm *arm = &campaign->arm[index];
   cv_buf_put_u64(out, arm->plan);
   cv_buf_put_u64(out, arm->first);
   cv_buf_put_u32(out, arm->want);
   cv_buf_put_u32(out, arm->filled);
-  cv_buf_put_u64(out, (uint64_t)arm->sum);
-  put_chain(campaign, arm, out);
+  put_sum(campaign, index, out);
   cv_mechanism_save(arm->mechanism, out);
 }
 
@@ -117,12 +139,13 @@ enum cv_err cv_image_read_arm(struct cv_broker_campaign *campaign, uint32_t inde
   }
   struct cv_arm *arm = &campaign->arm[index];
   struct cv_mechanism *mechanism;
+  struct cv_arm_sum sum;
   arm->plan = cv_read_u64(in);
   arm->first = cv_read_u64(in);
   arm->want = cv_read_u32(in);
   arm->filled = cv_read_u32(in);
-  arm->sum = (int64_t)cv_read_u64(in);
-  CV_TRY(cv_image_read_chain(campaign, arm, in));
+  CV_TRY(cv_image_read_sum(campaign, in, &sum));
+  cv_image_set_sum(campaign, index, &sum);
   /* Loaded beside the old one, which a damaged row leaves in place. */
   CV_TRY(cv_mechanism_load(&campaign->privacy.law, in, &mechanism));
   cv_mechanism_free(arm->mechanism);
@@ -131,10 +154,10 @@ enum cv_err cv_image_read_arm(struct cv_broker_campaign *campaign, uint32_t inde
 }
 
 /* Preceded by its length, so that a reader can skip it. */
-static void put_sized_arm(const struct cv_broker_campaign *campaign, const struct cv_arm *arm, struct cv_buf *out) {
+static void put_sized_arm(const struct cv_broker_campaign *campaign, uint32_t index, struct cv_buf *out) {
   size_t at = out->len;
   cv_buf_put_u32(out, 0);
-  put_arm(campaign, arm, out);
+  put_arm(campaign, index, out);
   if (cv_buf_ok(out)) {
     size_t n = out->len - at - 4;
     for (size_t i = 0; i < 4; i++) {
@@ -165,7 +188,7 @@ bool cv_entry_has_question(const struct cv_broker_campaign *campaign) {
 /*
  * A journal row: accepted tokens (count, then index, worker, arm and number of arms shown (image.h), slot each, and of
  * pairs the question; of others (struct cv_entry) the question in place of the index), sums of touched arms (count,
- * then arm, filled, sum and, with two brokers, chain each), changed arms whole (count, then arm and image each).
+ * then arm, filled and sum (put_sum()) each), changed arms whole (count, then arm and image each).
  */
 static void put_journal(struct cv_broker_campaign *campaign, struct cv_buf *out) {
   size_t entries = campaign->journal.len / sizeof(struct cv_entry);
@@ -194,8 +217,7 @@ static void put_journal(struct cv_broker_campaign *campaign, struct cv_buf *out)
     if (arm->touched && !arm->changed) {
       cv_buf_put_u32(out, campaign->news[i]);
       cv_buf_put_u32(out, arm->filled);
-      cv_buf_put_u64(out, (uint64_t)arm->sum);
-      put_chain(campaign, arm, out);
+      put_sum(campaign, campaign->news[i], out);
     }
   }
   cv_buf_put_u32(out, changed);
@@ -203,7 +225,7 @@ static void put_journal(struct cv_broker_campaign *campaign, struct cv_buf *out)
     const struct cv_arm *arm = &campaign->arm[campaign->news[i]];
     if (arm->changed) {
       cv_buf_put_u32(out, campaign->news[i]);
-      put_sized_arm(campaign, arm, out);
+      put_sized_arm(campaign, campaign->news[i], out);
     }
   }
 }
@@ -337,10 +359,9 @@ static enum cv_err write_dirty(struct cv_broker *broker, const struct cv_dirty *
     }
   }
   if (dirty->kind == CV_CHUNK_ARM) {
-    struct cv_arm *arm = &campaign->arm[dirty->number];
     CV_TRY(cv_broker_batch_open(batch, CV_OP_CHUNK, dirty->campaign, dirty->number));
-    put_arm(campaign, arm, &batch->bytes);
-    arm->dirty_since = 0;
+    put_arm(campaign, dirty->number, &batch->bytes);
+    campaign->arm[dirty->number].dirty_since = 0;
   } else {
     struct cv_chunk *chunk = dirty_chunk(broker, campaign, dirty);
     if (chunk == NULL) {

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "common/base/buf.h"
+#include "common/base/digest.h"
 
 struct cv_arm;
 struct cv_broker;
@@ -25,9 +26,16 @@ bool cv_entry_has_question(const struct cv_broker_campaign *campaign);
 
 /* Adds everything that changed since the last batch, and from then on treats it as stored. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_image_fill(struct cv_broker *broker, struct cv_broker_batch *batch);
-/* Reads the chain behind the sum of an arm, if the campaign has two brokers, and checks that sum. CV_ERR_DAMAGED. */
-CV_MUST_USE enum cv_err cv_image_read_chain(const struct cv_broker_campaign *campaign, struct cv_arm *arm,
-                                            struct cv_reader *in);
+/* An arm's sum, and what is stored with it. */
+struct cv_arm_sum {
+  int64_t sum;
+  struct cv_digest chain; /* with two brokers */
+  int64_t neutral;        /* with gold items */
+};
+/* Reads and checks it. CV_ERR_DAMAGED. */
+CV_MUST_USE enum cv_err cv_image_read_sum(const struct cv_broker_campaign *campaign, struct cv_reader *in,
+                                          struct cv_arm_sum *ret);
+void cv_image_set_sum(struct cv_broker_campaign *campaign, uint32_t arm, const struct cv_arm_sum *sum);
 /* Reads an arm from the image in its chunk. CV_ERR_DAMAGED, CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_image_read_arm(struct cv_broker_campaign *campaign, uint32_t arm, struct cv_reader *in);
 

@@ -8,6 +8,7 @@
 #include "broker/conn.h"
 #include "broker/ended.h"
 #include "broker/ending.h"
+#include "broker/epoch.h"
 #include "broker/requester.h"
 #include "broker/state.h"
 #include "broker/statement.h"
@@ -40,7 +41,7 @@ static enum cv_err check_submit(const struct cv_broker *broker, const struct cv_
                                 const struct cv_submit *submit, uint32_t open, struct cv_why *why) {
   CV_TRY(check_rate(broker, conn, why));
   CV_TRY(cv_gate_spec(&submit->spec, &broker->config.limits, why));
-  CV_TRY(cv_gold_check(&submit->gold, &submit->spec, why));
+  CV_TRY(cv_gold_check_new(&submit->gold, &submit->spec, why));
   CV_TRY(cv_spec_check_questions(&submit->spec, submit->gold.items, why));
   if (submit->spec.brokers == 2 && submit->gold.items > 0) {
     return cv_fail(why, CV_ERR_DENIED,
@@ -120,6 +121,7 @@ static enum cv_err make_campaign(struct cv_broker *broker, const struct cv_broke
     campaign->deadline_ms = broker->now_ms + submit->spec.deadline_ms;
   }
   campaign->fresh = true;
+  cv_epoch_draw_neutral(broker, campaign);
   cv_broker_campaign_count(broker, campaign);
   cv_broker_campaign_mark(broker, campaign);
   cv_broker_note(broker, NULL, campaign, " accepted from %s: %u arms, policy %s, mechanism %s", campaign->requester,
@@ -173,11 +175,11 @@ static enum cv_err push_statement(struct cv_broker *broker, struct cv_broker_con
   return err;
 }
 
-static enum cv_err on_plan(struct cv_broker *broker, struct cv_broker_conn *conn, const struct cv_spec *spec,
-                           struct cv_why *why) {
+static enum cv_err on_plan(struct cv_broker *broker, struct cv_broker_conn *conn,
+                           const struct cv_statement_request *asked, struct cv_why *why) {
   struct cv_statement *statement;
   struct cv_why reason;
-  enum cv_err err = cv_broker_statement_plan(broker, spec, &statement, &reason);
+  enum cv_err err = cv_broker_statement_plan(broker, &asked->plan, &asked->gold, &statement, &reason);
   if (err == CV_ERR_NOMEM) {
     return err;
   }
@@ -287,7 +289,7 @@ enum cv_err cv_broker_order_frame(struct cv_broker *broker, struct cv_broker_con
     case CV_ORDER_PURGE:
       return on_purge(broker, conn, frame->as.campaign, why);
     case CV_ORDER_LEDGER:
-      return frame->as.ledger.has_plan ? on_plan(broker, conn, &frame->as.ledger.plan, why)
+      return frame->as.ledger.has_plan ? on_plan(broker, conn, &frame->as.ledger, why)
                                        : on_own(broker, conn, frame, frame->as.ledger.campaign, why);
     case CV_ORDER_STATUS: {
       const struct cv_request request = {.answer = CV_ORDER_STATUS_ANSWER};

@@ -42,6 +42,8 @@ enum cv_err cv_broker_question_order(const struct cv_broker *broker, struct cv_b
   if (campaign->order.rng.refill != NULL) {
     return CV_OK;
   }
+  /* At least as many as before a restart, but for those that were not answered. */
+  campaign->gold.asked = campaign->tokens + cv_broker_gold_answers(&campaign->gold);
   uint8_t key[KEY], bound[sizeof(campaign->id)];
   const struct cv_tagger *tagger = &broker->config.tagger;
   CV_TRY(tagger->tag(tagger->data, use, sizeof(use), key, sizeof(key)));

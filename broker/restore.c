@@ -121,6 +121,9 @@ enum cv_err cv_broker_restore_state(struct cv_broker *broker, uint32_t id, struc
   }
   CV_TRY(read_thirdparty(row, campaign->thirdparty));
   CV_TRY(campaign->two == NULL ? CV_OK : read_key_hash(row, campaign->two));
+  for (uint32_t i = 0; phase >= CV_PHASE_STOPPING && campaign->gold.neutral != NULL && i < campaign->spec.arms; i++) {
+    campaign->gold.neutral[i] = (int64_t)cv_read_u64(row);
+  }
   CV_TRY(damaged_unless(cv_reader_done(row)));
   if (phase == CV_PHASE_STOPPING) {
     /* Both free the arms. The commit of the stop purged chunks and journal, so a row of either that is still found is
@@ -347,15 +350,14 @@ static enum cv_err replay_sums(struct cv_broker *broker, struct cv_broker_campai
   for (uint32_t i = 0; i < touched && !bytes->failed; i++) {
     uint32_t index = cv_read_u32(bytes);
     uint32_t filled = cv_read_u32(bytes);
-    int64_t sum = (int64_t)cv_read_u64(bytes);
-    CV_TRY(damaged_unless(!bytes->failed && index < campaign->spec.arms));
-    struct cv_arm *arm = &campaign->arm[index], read = {.sum = sum};
-    CV_TRY(cv_image_read_chain(campaign, &read, bytes));
+    struct cv_arm_sum sum;
+    CV_TRY(cv_image_read_sum(campaign, bytes, &sum));
+    CV_TRY(damaged_unless(index < campaign->spec.arms));
+    struct cv_arm *arm = &campaign->arm[index];
     if (commit > arm->written) {
       CV_TRY(damaged_unless(filled <= arm->want));
       arm->filled = filled;
-      arm->sum = sum;
-      arm->chain = read.chain;
+      cv_image_set_sum(campaign, index, &sum);
       cv_dirty_arm(broker, campaign, index);
     }
   }

@@ -16,7 +16,10 @@
 
 static enum cv_err say(struct cv_broker *broker, const struct cv_broker_conn *conn, struct cv_broker_campaign *campaign,
                        struct cv_dealing *dealing, uint32_t arm, uint64_t below) {
-  CV_TRY(cv_dealing_lower(dealing, campaign->spec.arms, arm, below));
+  CV_TRY(cv_dealing_lower(dealing, cv_broker_gold_items(&campaign->gold), arm, below));
+  if (arm >= campaign->spec.arms) { /* a gold item has no places that wait for scores */
+    return CV_OK;
+  }
   if (campaign->arm[arm].said_ms == 0) {
     /* Never 0, which stands for nobody. */
     campaign->arm[arm].said_ms = broker->now_ms > 0 ? broker->now_ms : 1;
@@ -34,11 +37,13 @@ enum cv_err cv_broker_spent_say_place(struct cv_broker *broker, struct cv_broker
   if (campaign == NULL || campaign->arm == NULL || dealing == NULL) {
     return CV_OK;
   }
-  /* A gold item is no arm: a connection without answers to one is asked others. */
   uint32_t index = cv_broker_gold_arm_of(&campaign->gold, ticket->item);
-  const struct cv_arm *arm = index < campaign->spec.arms ? &campaign->arm[index] : NULL;
+  if (index >= campaign->spec.arms) {
+    return index == CV_BROKER_ARM_NONE ? CV_OK : say(broker, conn, campaign, dealing, index, 0);
+  }
+  const struct cv_arm *arm = &campaign->arm[index];
   /* The place is only known while its epoch is open. */
-  if (arm == NULL || arm->plan != ticket->plan || ticket->position >= arm->want) {
+  if (arm->plan != ticket->plan || ticket->position >= arm->want) {
     return CV_OK;
   }
   return say(broker, conn, campaign, dealing, index, arm->first + ticket->position);
@@ -49,7 +54,7 @@ enum cv_err cv_broker_spent_say_arms(struct cv_broker *broker, const struct cv_b
                                      const struct cv_decline *decline) {
   for (size_t i = 0; campaign != NULL && campaign->arm != NULL && i < decline->arms; i++) {
     uint32_t arm = cv_broker_gold_arm_of(&campaign->gold, decline->arm[i]);
-    if (arm < campaign->spec.arms) {
+    if (arm != CV_BROKER_ARM_NONE) {
       CV_TRY(say(broker, conn, campaign, dealing, arm, 0));
     }
   }

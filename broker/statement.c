@@ -75,12 +75,13 @@ enum cv_err cv_broker_statement_of(struct cv_broker *broker, const struct cv_bro
   return CV_OK;
 }
 
-enum cv_err cv_broker_statement_plan(struct cv_broker *broker, const struct cv_spec *spec, struct cv_statement **ret,
-                                     struct cv_why *why) {
+enum cv_err cv_broker_statement_plan(struct cv_broker *broker, const struct cv_spec *spec, const struct cv_gold *gold,
+                                     struct cv_statement **ret, struct cv_why *why) {
   /* The same gate as for a submission: a campaign that would be refused gets the reason instead of a price. */
   CV_TRY(cv_gate_spec(spec, &broker->config.limits, why));
   struct cv_spec completed = *spec;
   struct cv_privacy privacy;
   CV_TRY(cv_privacy_init(&completed, &broker->config.limits, &privacy, why));
+  cv_privacy_add_cost(&privacy, gold->epsilon_micro);
   return make(broker, spec, &privacy, ret);
 }

@@ -7,6 +7,7 @@
 
 struct cv_broker;
 struct cv_broker_campaign;
+struct cv_gold;
 struct cv_spec;
 struct cv_statement;
 
@@ -15,7 +16,8 @@ CV_MUST_USE enum cv_err cv_broker_statement_of(struct cv_broker *broker, const s
                                                struct cv_statement **ret);
 /* The same for a campaign that does not exist yet; the gate's error if it would not be accepted. */
 CV_MUST_USE enum cv_err cv_broker_statement_plan(struct cv_broker *broker, const struct cv_spec *spec,
-                                                 struct cv_statement **ret, struct cv_why *why);
+                                                 const struct cv_gold *gold, struct cv_statement **ret,
+                                                 struct cv_why *why);
 /* Does nothing for NULL. */
 void cv_broker_statement_free(struct cv_statement *statement);
 

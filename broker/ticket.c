@@ -16,11 +16,25 @@ static uint32_t get32(const uint8_t *at) {
   return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
+#define MASKED (UINT32_C(1) << 31) /* of the number of the campaign */
+
+/* Masks all fields but the campaign, or unmasks them: the tag, which depends on all of them, is the nonce. */
+static enum cv_err mask(uint8_t bytes[CV_BROKER_TICKET_BYTES], const struct cv_tagger *tagger) {
+  /* Its length is that of no ticket's body. */
+  uint8_t nonce[5 + CV_BROKER_TICKET_TAG] = "mask", pad[BODY - 4];
+  memcpy(nonce + 5, bytes + BODY, CV_BROKER_TICKET_TAG);
+  CV_TRY(tagger->tag(tagger->data, nonce, sizeof(nonce), pad, sizeof(pad)));
+  for (size_t i = 0; i < sizeof(pad); i++) {
+    bytes[4 + i] ^= pad[i];
+  }
+  return CV_OK;
+}
+
 enum cv_err cv_ticket_seal(const struct cv_ticket *ticket, const struct cv_tagger *tagger,
                            uint8_t ret_bytes[CV_BROKER_TICKET_BYTES]) {
   uint8_t bytes[CV_BROKER_TICKET_BYTES];
   uint8_t *at = bytes;
-  at = put32(at, ticket->campaign);
+  at = put32(at, ticket->campaign | (ticket->is_masked ? MASKED : 0));
   at = put32(at, ticket->plan);
   at = put32(at, ticket->item);
   at = put32(at, ticket->position);
@@ -31,13 +45,21 @@ enum cv_err cv_ticket_seal(const struct cv_ticket *ticket, const struct cv_tagge
   at = put32(at, ticket->expiry);
   /* The tag covers all fields, so that no worker can move its token to another place, worker or slot. */
   CV_TRY(tagger->tag(tagger->data, bytes, BODY, at, CV_BROKER_TICKET_TAG));
+  if (ticket->is_masked) {
+    CV_TRY(mask(bytes, tagger));
+  }
   memcpy(ret_bytes, bytes, sizeof(bytes));
   return CV_OK;
 }
 
-enum cv_err cv_ticket_open(const uint8_t bytes[CV_BROKER_TICKET_BYTES], const struct cv_tagger *tagger,
+enum cv_err cv_ticket_open(const uint8_t sealed[CV_BROKER_TICKET_BYTES], const struct cv_tagger *tagger,
                            struct cv_ticket *ret) {
-  uint8_t tag[CV_BROKER_TICKET_TAG];
+  uint8_t bytes[CV_BROKER_TICKET_BYTES], tag[CV_BROKER_TICKET_TAG];
+  memcpy(bytes, sealed, sizeof(bytes));
+  uint32_t campaign = get32(bytes);
+  if ((campaign & MASKED) != 0) {
+    CV_TRY(mask(bytes, tagger));
+  }
   CV_TRY(tagger->tag(tagger->data, bytes, BODY, tag, sizeof(tag)));
   uint8_t differs = 0;
   /* No early exit: the time of the comparison must not reveal how many bytes of the tag are right. */
@@ -48,7 +70,7 @@ enum cv_err cv_ticket_open(const uint8_t bytes[CV_BROKER_TICKET_BYTES], const st
     return CV_ERR_DENIED;
   }
   *ret = (struct cv_ticket){
-      .campaign = get32(bytes),
+      .campaign = campaign & ~MASKED,
       .plan = get32(bytes + 4),
       .item = get32(bytes + 8),
       .position = get32(bytes + 12),
@@ -56,6 +78,7 @@ enum cv_err cv_ticket_open(const uint8_t bytes[CV_BROKER_TICKET_BYTES], const st
       .slot = get32(bytes + 24),
       .lease = get32(bytes + 28),
       .expiry = get32(bytes + 32),
+      .is_masked = (campaign & MASKED) != 0,
   };
   return CV_OK;
 }

@@ -152,8 +152,20 @@ static enum cv_err fill_place(struct cv_broker *broker, struct cv_broker_campaig
   if (cv_broker_gold_has_found(&campaign->gold, ticket->worker)) {
     neutral = cv_gold_neutral(&campaign->privacy.local, broker->config.noise);
     value = &neutral; /* with gold items a token covers one arm */
+    if (campaign->gold.neutral != NULL) {
+      campaign->gold.neutral[given->arm]++;
+    }
   }
   return cv_epoch_add(broker, campaign, given->shown, given->n, value);
+}
+
+/* Whether an answer to a gold item comes so late that the place of one to the arm beside would be taken: a worker must
+ * not tell gold items by which late answers count. */
+static bool is_late_for_gold(const struct cv_broker_workers *workers, const struct cv_broker_campaign *campaign,
+                             const struct cv_ticket *ticket) {
+  uint32_t at = cv_leases_find(&workers->leases, ticket);
+  return (at == CV_LEASE_NONE || workers->leases.lease[at].again) &&
+         (ticket->position >= campaign->spec.arms || campaign->arm[ticket->position].plan != ticket->plan);
 }
 
 /* Whether the ticket's place is taken by another worker, or its epoch is over. */
@@ -184,7 +196,8 @@ static enum cv_err count_token(struct cv_broker *broker, struct cv_broker_conn *
   struct given given = {.identity = &conn->identity, .ticket = ticket, .token = token, .n = 1};
   given.arm = cv_broker_gold_arm_of(&campaign->gold, ticket->item);
   bool is_gold = given.arm >= campaign->spec.arms;
-  if (campaign->arm == NULL || given.arm == CV_BROKER_ARM_NONE || (!is_gold && is_late(campaign, ticket, given.arm))) {
+  if (campaign->arm == NULL || given.arm == CV_BROKER_ARM_NONE ||
+      (is_gold ? is_late_for_gold(conn->workers, campaign, ticket) : is_late(campaign, ticket, given.arm))) {
     return CV_OK;
   }
   given.question = cv_broker_question_number(campaign, given.arm, 0);

@@ -128,7 +128,7 @@ void cv_broker_workers_swap(struct cv_broker_workers *workers) {
 static void give_place_back(struct cv_broker *broker, struct cv_broker_campaign *campaign,
                             const struct cv_lease *lease) {
   uint32_t index = cv_broker_gold_arm_of(&campaign->gold, lease->item);
-  if (index >= campaign->spec.arms) { /* an answer to a gold item fills no place */
+  if (index >= campaign->spec.arms) { /* a question about a gold item has none */
     return;
   }
   const struct cv_arm *arm = &campaign->arm[index];
@@ -174,13 +174,17 @@ void cv_broker_workers_end_lease_of(struct cv_broker *broker, struct cv_broker_w
 
 /*
  * When every place of an arm has been assigned, places without an answer for a while are assigned a second time: the
- * first answer counts, so the epoch does not wait for the slowest worker until its lease ends.
+ * first answer counts, so the epoch does not wait for the slowest worker until its lease ends. A gold item is asked
+ * beside an arm, and its question becomes one that may be late when one of that arm does.
  */
 static void offer_again(struct cv_broker *broker, struct cv_leases *leases, uint64_t now_ms) {
   for (uint32_t at = leases->first; at != NONE && leases->lease[at].again_ms <= now_ms; at = leases->lease[at].after) {
     struct cv_lease *lease = &leases->lease[at];
     struct cv_broker_campaign *campaign = lease->again ? NULL : cv_broker_campaign_find(broker, lease->campaign);
     uint32_t arm = campaign == NULL ? CV_BROKER_ARM_NONE : cv_broker_gold_arm_of(&campaign->gold, lease->item);
+    if (campaign != NULL && arm >= campaign->spec.arms) {
+      arm = lease->position;
+    }
     /* A recruited worker's place is reserved for it. */
     if (campaign != NULL && campaign->arm != NULL && !cv_payroll_is_kept(&campaign->payroll) &&
         arm < campaign->spec.arms && campaign->arm[arm].next == campaign->arm[arm].want) {

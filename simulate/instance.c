@@ -77,6 +77,9 @@ enum cv_err cv_instance_draw(const struct cv_prepared *of, uint64_t seed, const 
                              struct cv_prepared *ret, struct cv_why *why) {
   struct cv_campaign_file file;
   enum cv_err err = cv_instance_file(of->file.path, &of->file.spec, &file);
+  if (err == CV_OK && of->file.gold.gold.items > 0 && file.spec.tokens_per_worker > file.spec.arms) {
+    file.spec.tokens_per_worker = file.spec.arms; /* the others are about gold items, which are no arms */
+  }
   if (err == CV_OK && of->file.items.source == CV_SOURCE_ADVERSARY) {
     file.items = of->file.items; /* nothing in them is owned */
   } else if (err == CV_OK) {

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "broker/both/ledger.h"
 #include "common/base/grid.h"
 
 enum noise { NOISE_NONE, NOISE_UNSOUND, NOISE_PRIVATE };
@@ -70,6 +71,12 @@ enum cv_err cv_privacy_init(struct cv_spec *spec, const struct cv_gate_limits *l
   privacy.cost_micro = privacy.is_exact ? CV_UNPROTECTED_MICRO : cv_privacy_limit_micro(&privacy);
   *ret = privacy;
   return CV_OK;
+}
+
+void cv_privacy_add_cost(struct cv_privacy *privacy, uint64_t micro) {
+  if (!privacy->is_exact) {
+    privacy->cost_micro = cv_ledger_add(privacy->cost_micro, micro);
+  }
 }
 
 bool cv_privacy_is_unprotected(const struct cv_privacy *privacy) {

@@ -46,7 +46,7 @@ struct cv_privacy {
   struct cv_mechanism_law law;
   /* Cost of one token to its worker: the smaller of the two guarantees, each of which covers everything that leaves.
    * Behind a mechanism, a privatizer counts only if its delta is 0: the mechanism's guarantee is unconditional, and the
-   * charge must be, too. */
+   * charge must be, too. A campaign that counts neutral tokens (common/base/gold.h) adds the cost of that. */
   uint64_t cost_micro;   /* CV_UNPROTECTED_MICRO if there is neither privatizer nor mechanism */
   uint32_t least_tokens; /* smallest epoch that may be released */
   bool is_exact;         /* exact sums of the scores leave the broker */
@@ -59,6 +59,8 @@ struct cv_privacy {
  */
 CV_MUST_USE enum cv_err cv_privacy_init(struct cv_spec *spec, const struct cv_gate_limits *limits,
                                         struct cv_privacy *ret, struct cv_why *why);
+/* Adds what each token costs its worker beside the releases. */
+void cv_privacy_add_cost(struct cv_privacy *privacy, uint64_t micro);
 /* Whether the campaign leaves its workers unprotected: their accounts are then charged as unlimited. */
 bool cv_privacy_is_unprotected(const struct cv_privacy *privacy);
 /* The most that the campaign can cost one worker, in micro-epsilon. */

@@ -124,6 +124,10 @@ static enum cv_err check_numbers(const struct cv_gold *gold, struct cv_why *why)
     return cv_fail(why, CV_ERR_INVALID, "the tolerance of gold items is %g; expected 0 or more, below 1",
                    cv_grid_to(gold->tolerance));
   }
+  if (gold->epsilon_micro > CV_GOLD_EPSILON_MAX) {
+    return cv_fail(why, CV_ERR_INVALID, "the epsilon of the numbers of neutral tokens is %g; expected at most %g",
+                   gold->epsilon_micro / 1e6, CV_GOLD_EPSILON_MAX / 1e6);
+  }
   const struct {
     const char *what;
     uint32_t micro, most;
@@ -139,13 +143,13 @@ static enum cv_err check_numbers(const struct cv_gold *gold, struct cv_why *why)
   return CV_OK;
 }
 
-/* The tokens after which a worker whose answers are all wrong has on average given enough of them to be found. */
-static uint64_t tokens_needed(const struct cv_gold *gold, double error) {
+/* The fewest answers that can find a worker: all of them wrong. */
+static uint32_t answers_needed(const struct cv_gold *gold, double error) {
   uint32_t answers = 1;
   while (!cv_gold_finds(error, gold->level_micro / 1e6, answers, answers)) {
     answers++;
   }
-  return (uint64_t)ceil(answers * 1e6 / gold->share_micro);
+  return answers;
 }
 
 enum cv_err cv_gold_check(const struct cv_gold *gold, const struct cv_spec *spec, struct cv_why *why) {
@@ -176,13 +180,42 @@ enum cv_err cv_gold_check(const struct cv_gold *gold, const struct cv_spec *spec
         "nearer to 0 or 1, a smaller tolerance, or a larger epsilon of the privatizer",
         error);
   }
-  uint64_t least = tokens_needed(gold, error);
-  if (spec->tokens_per_worker < least || spec->tokens_per_worker > CV_GOLD_TOKENS_MAX) {
+  return spec->tokens_per_worker <= CV_GOLD_TOKENS_MAX
+             ? CV_OK
+             : cv_fail(why, CV_ERR_INVALID, "tokens_per_worker is %u with gold items; expected at most %d",
+                       spec->tokens_per_worker, CV_GOLD_TOKENS_MAX);
+}
+
+enum cv_err cv_gold_check_new(const struct cv_gold *gold, const struct cv_spec *spec, struct cv_why *why) {
+  struct cv_local law;
+  if (gold->items == 0) {
+    return CV_OK;
+  }
+  CV_TRY(cv_gold_check(gold, spec, why));
+  if (spec->repeat) {
     return cv_fail(
         why, CV_ERR_INVALID,
-        "tokens_per_worker is %u; expected %llu to %d, so that gold items find a worker whose answers are all "
-        "wrong",
-        spec->tokens_per_worker, (unsigned long long)least, CV_GOLD_TOKENS_MAX);
+        "gold items in a campaign that repeats its questions; expected privacy.repeat: false: a second answer "
+        "to a gold item repeats the mistake of the first");
+  }
+  CV_TRY(cv_local_init(&spec->privatizer, spec->arms, &law, why));
+  double error = cv_gold_error(gold, &law);
+  uint32_t needed = answers_needed(gold, error);
+  if (gold->items < needed) {
+    return cv_fail(
+        why, CV_ERR_INVALID,
+        "%u gold item%s; expected at least %u: a worker is found by %u wrong answers or more, one to each gold "
+        "item, as an honest one is wrong with probability %.3g and found with at most %.3g",
+        gold->items, gold->items == 1 ? "" : "s", needed, needed, error, gold->level_micro / 1e6);
+  }
+  uint64_t least = (uint64_t)ceil(needed * 1e6 / gold->share_micro);
+  if (spec->tokens_per_worker < least) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "tokens_per_worker is %u, of which %.3g ask a gold item on average; expected at least %u of them, "
+                   "which find a worker: %llu tokens of a worker, at most one for each item, or a larger share of gold "
+                   "items",
+                   spec->tokens_per_worker, spec->tokens_per_worker * (gold->share_micro / 1e6), needed,
+                   (unsigned long long)least);
   }
   return CV_OK;
 }
@@ -199,6 +232,9 @@ void cv_gold_encode(const struct cv_gold *gold, struct cv_buf *out) {
   cv_buf_put_u32(out, gold->error_micro);
   cv_buf_put_u32(out, gold->level_micro);
   cv_buf_put_u32(out, gold->share_micro);
+  if (gold->epsilon_micro > 0) { /* at the end: rows of before it was known have none */
+    cv_buf_put_u32(out, gold->epsilon_micro);
+  }
 }
 
 enum cv_err cv_gold_decode(struct cv_reader *in, struct cv_gold *ret) {
@@ -218,7 +254,9 @@ enum cv_err cv_gold_decode(struct cv_reader *in, struct cv_gold *ret) {
   gold.error_micro = cv_read_u32(in);
   gold.level_micro = cv_read_u32(in);
   gold.share_micro = cv_read_u32(in);
-  if (in->failed) {
+  bool counts = !cv_reader_done(in);
+  gold.epsilon_micro = counts ? cv_read_u32(in) : 0;
+  if (in->failed || (counts && gold.epsilon_micro == 0)) {
     cv_gold_fini(&gold);
     return CV_ERR_FORMAT;
   }

@@ -10,7 +10,13 @@
  * answered before. Then for every p > q the product of p/q over its wrong answers and of (1 - p)/(1 - q) over the
  * others is a nonnegative supermartingale that starts at 1, and so is the average over several p. By Ville's inequality
  * it ever reaches 1/level with a probability of at most `level`: a worker is found when it does, however many answers
- * it gives and whenever one looks.
+ * it gives and whenever one looks. People repeat their mistakes: asked twice about one item, the second answer would be
+ * wrong with probability 1 if the first is. So each worker is asked about each gold item once.
+ *
+ * A found worker's tokens count as neutral ones, which say nothing: they pull the mean of their item towards 1/2. How
+ * many there are of each item the requester learns at the end, with noise: each number is off by a discrete Laplace of
+ * scale 1/epsilon. Of a worker's n answers at most n numbers change, by 1 each, so that each token costs its worker
+ * `epsilon` beside what the campaign's releases cost.
  */
 #ifndef CV_BASE_GOLD_H
 #define CV_BASE_GOLD_H
@@ -28,7 +34,8 @@ enum {
   CV_GOLD_ERROR_MAX = 499999, /* millionths */
   CV_GOLD_LEVEL_MAX = 500000,
   CV_GOLD_SHARE_MAX = 500000,
-  CV_GOLD_TOKENS_MAX = 32767, /* tokens of a worker, in a campaign with gold items */
+  CV_GOLD_EPSILON_MAX = 20000000, /* millionths */
+  CV_GOLD_TOKENS_MAX = 32767,     /* tokens of a worker, in a campaign with gold items */
 };
 
 struct cv_gold_item {
@@ -43,6 +50,7 @@ struct cv_gold {
   uint32_t error_micro;      /* the largest probability that an honest worker's score is wrong, from 1 */
   uint32_t level_micro;      /* the largest probability that an honest worker is found, from 1 */
   uint32_t share_micro;      /* of a worker's assignments that ask a gold item, from 1 */
+  uint32_t epsilon_micro;    /* of the numbers of neutral tokens; 0: nobody learns them */
 };
 
 void cv_gold_fini(struct cv_gold *gold);
@@ -50,11 +58,13 @@ void cv_gold_fini(struct cv_gold *gold);
 CV_MUST_USE enum cv_err cv_gold_copy(const struct cv_gold *from, struct cv_gold *ret_to);
 /*
  * Whether a campaign with this spec, whose arms do not include the gold items, can have them: no recruitment, no graph
- * and no second broker, tokens between 0 and 1 that all items privatize alike, answers that tell an honest worker from
- * others, and enough tokens of a worker to find one whose answers are all wrong. CV_ERR_INVALID and CV_ERR_NOT_FOUND
- * with a line.
+ * and no second broker, tokens between 0 and 1 that all items privatize alike, and answers that tell an honest worker
+ * from others. CV_ERR_INVALID and CV_ERR_NOT_FOUND with a line.
  */
 CV_MUST_USE enum cv_err cv_gold_check(const struct cv_gold *gold, const struct cv_spec *spec, struct cv_why *why);
+/* For a new campaign: the same, and whether each gold item is asked of a worker once, and enough of them to find one
+ * whose answers are all wrong. */
+CV_MUST_USE enum cv_err cv_gold_check_new(const struct cv_gold *gold, const struct cv_spec *spec, struct cv_why *why);
 
 /* Whether a token is a wrong answer to the gold item: a score beyond the tolerance, or the bit that the known score
  * makes less probable. */

@@ -56,7 +56,7 @@ static enum cv_err take_gold(struct cv_campaign_file *campaign, const struct cv_
 }
 
 static enum cv_err check_gold(const struct cv_campaign_file *campaign, struct cv_why *why) {
-  enum cv_err err = cv_gold_check(&campaign->gold.gold, &campaign->spec, why);
+  enum cv_err err = cv_gold_check_new(&campaign->gold.gold, &campaign->spec, why);
   if (err != CV_OK) {
     cv_why_prefix(why, "%s:%u:1", campaign->path, campaign->gold.line);
   }

@@ -10,7 +10,7 @@
 #include "common/config/rules.h"
 
 struct form {
-  double tolerance, error, level, share;
+  double tolerance, error, level, share, epsilon;
 };
 
 #define PROBABILITY(name, most, usual, says)                                                                        \
@@ -36,6 +36,8 @@ static const struct cv_config_rule rules[] = {
     PROBABILITY(error, CV_GOLD_ERROR_MAX, "0.1", "how often an honest worker's answer is wrong at most"),
     PROBABILITY(level, CV_GOLD_LEVEL_MAX, "0.001", "the probability that an honest worker is found, at most"),
     PROBABILITY(share, CV_GOLD_SHARE_MAX, "0.1", "of a worker's assignments that ask a gold item"),
+    PROBABILITY(epsilon, CV_GOLD_EPSILON_MAX, "0.1",
+                "of the noisy numbers of tokens that found workers gave: charged for each token beside the campaign's"),
 };
 
 const struct cv_campaign_section cv_gold_sections[] = {
@@ -109,6 +111,7 @@ enum cv_err cv_golds_load(struct cv_yaml *yaml, struct cv_golds *ret, struct cv_
   ret->gold.error_micro = micro(form.error);
   ret->gold.level_micro = micro(form.level);
   ret->gold.share_micro = micro(form.share);
+  ret->gold.epsilon_micro = micro(form.epsilon);
   return CV_OK;
 }
 

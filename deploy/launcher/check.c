@@ -45,7 +45,7 @@ static const char *needs(const struct cv_spec *spec) {
 
 static int say_valid(const struct settings *settings, const char *path, const struct cv_prepared *prepared) {
   const struct cv_spec *spec = &prepared->file.spec;
-  uint64_t token_micro = cv_exposure_token_micro(spec);
+  uint64_t token_micro = cv_exposure_token_micro(&prepared->file);
   struct cv_exposure exposure;
   if (cv_exposure_plan(prepared, token_micro, &exposure) != CV_OK) {
     return cv_command_fail(&table, 1, "%s", cv_err_text(CV_ERR_NOMEM));

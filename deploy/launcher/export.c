@@ -23,6 +23,7 @@ void cv_export_fini(struct cv_export *export) {
   free(export->plan);
   free(export->release);
   free(export->standing);
+  free(export->neutral);
   *export = (struct cv_export){0};
 }
 
@@ -62,13 +63,14 @@ enum cv_err cv_export_add(struct cv_export *export, const struct cv_part *part) 
     return CV_ERR_FORMAT;
   }
   if (are_too_many(export->plans, part->plans) || are_too_many(export->releases, part->releases) ||
-      are_too_many(export->standings, part->standings)) {
+      are_too_many(export->standings, part->standings) || are_too_many(export->neutrals, part->neutrals)) {
     return CV_ERR_LIMIT;
   }
   /* Room for all rows first, so that the loops below can only fail for a plan's wants. */
   CV_TRY(CV_ARRAY_ROOM(export->plan, export->plans + part->plans, export->plans_cap));
   CV_TRY(CV_ARRAY_ROOM(export->release, export->releases + part->releases, export->releases_cap));
   CV_TRY(CV_ARRAY_ROOM(export->standing, export->standings + part->standings, export->standings_cap));
+  CV_TRY(CV_ARRAY_ROOM(export->neutral, export->neutrals + part->neutrals, export->neutrals_cap));
   for (size_t i = 0; i < part->plans; i++) {
     CV_TRY(add_plan(export, &part->plan[i]));
   }
@@ -78,6 +80,10 @@ enum cv_err cv_export_add(struct cv_export *export, const struct cv_part *part) 
   for (uint32_t i = 0; i < part->standings; i++) {
     export->standing[export->standings++] = part->standing[i];
   }
+  for (uint32_t i = 0; i < part->neutrals; i++) {
+    export->neutral[export->neutrals++] = part->neutral[i];
+  }
+  export->neutral_epsilon_micro = part->neutral_epsilon_micro;
   export->complete = part->last;
   return CV_OK;
 }
@@ -92,7 +98,7 @@ static void write_lies(uint64_t lies, FILE *to) {
 }
 
 void cv_export_write_result_csv(const struct cv_export *export, const struct cv_lies *lies, FILE *to) {
-  (void)fprintf(to, "arm,item,class,tokens,mean,radius,lies_safe,lies_turn,class_last,held\n");
+  (void)fprintf(to, "arm,item,class,tokens,mean,radius,lies_safe,lies_turn,class_last,held,neutral\n");
   for (size_t i = 0; i < export->standings; i++) {
     const struct cv_standing *standing = &export->standing[i];
     (void)fprintf(to, "%u,", standing->arm);
@@ -112,10 +118,14 @@ void cv_export_write_result_csv(const struct cv_export *export, const struct cv_
     (void)fprintf(to, ",");
     write_lies(borne.turn, to);
     if (standing->held != CV_HELD_NO) {
-      (void)fprintf(to, ",%u,%s\n", standing->rank_last, cv_held_text(standing->held));
+      (void)fprintf(to, ",%u,%s,", standing->rank_last, cv_held_text(standing->held));
     } else {
-      (void)fprintf(to, ",,\n");
+      (void)fprintf(to, ",,,");
     }
+    if (standing->arm < export->neutrals) {
+      (void)fprintf(to, "%" PRId64, export->neutral[standing->arm]);
+    }
+    (void)fprintf(to, "\n");
   }
 }
 

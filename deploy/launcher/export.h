@@ -24,6 +24,9 @@ struct cv_export {
   size_t releases, releases_cap;
   struct cv_standing *standing;
   size_t standings, standings_cap;
+  int64_t *neutral; /* by arm, `neutrals` of them: of each the noisy number of neutral tokens; owned */
+  size_t neutrals, neutrals_cap;
+  uint64_t neutral_epsilon_micro;
 };
 
 void cv_export_fini(struct cv_export *export);

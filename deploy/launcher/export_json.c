@@ -115,6 +115,14 @@ static json_t *standing_json(const struct cv_standing *standing) {
   return row;
 }
 
+static json_t *neutral_json(const struct cv_export *export) {
+  json_t *numbers = json_array();
+  for (size_t i = 0; i < export->neutrals; i++) {
+    numbers = cv_json_append(numbers, json_integer(export->neutral[i]));
+  }
+  return json_pack("{s:I, s:o}", "epsilon_micro", (json_int_t) export->neutral_epsilon_micro, "numbers", numbers);
+}
+
 enum cv_err cv_export_write_json(const struct cv_export *export, FILE *to) {
   json_t *releases = json_array(), *standings = json_array();
   char seed[24];
@@ -129,6 +137,9 @@ enum cv_err cv_export_write_json(const struct cv_export *export, FILE *to) {
                           (json_int_t) export->campaign, "spec", spec_json(&export->spec), "seed", seed, "progress",
                           progress_json(&export->progress), "plans", plans_json(export), "releases", releases,
                           "standings", standings);
+  if (export->neutrals > 0) {
+    all = cv_json_set(all, "neutral", neutral_json(export));
+  }
   if (all == NULL) {
     return CV_ERR_NOMEM;
   }

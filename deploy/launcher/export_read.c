@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/base/before.h"
+#include "common/base/gold.h"
 #include "deploy/launcher/export.h"
 #include "deploy/launcher/json_read.h"
 
@@ -243,6 +244,27 @@ static enum cv_err take_standing(const struct cv_json_at *at, const json_t *row,
     }                                                                                     \
   } while (0)
 
+/* Only campaigns that count neutral tokens have them. */
+static enum cv_err take_neutral(const struct cv_json_at *root, const json_t *all, struct cv_export *export) {
+  const json_t *object = json_object_get(all, "neutral"), *numbers;
+  struct cv_json_at at = {.why = root->why, .path = root->path, .place = "neutral"};
+  if (object == NULL) {
+    return CV_OK;
+  }
+  CV_TRY(cv_json_take_whole(&at, object, "epsilon_micro", CV_GOLD_EPSILON_MAX, &export->neutral_epsilon_micro));
+  CV_TRY(cv_json_take_array(&at, object, "numbers", export->spec.arms, &numbers));
+  export->neutral = calloc(export->spec.arms, sizeof(*export->neutral));
+  if (export->neutral == NULL) {
+    return cv_fail(root->why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
+  }
+  for (size_t i = 0; i < json_array_size(numbers) && json_is_integer(json_array_get(numbers, i)); i++) {
+    export->neutral[export->neutrals++] = json_integer_value(json_array_get(numbers, i));
+  }
+  return export->neutrals == export->spec.arms && export->neutral_epsilon_micro > 0
+             ? CV_OK
+             : cv_json_fail(&at, "numbers", "a whole number for each arm, and an epsilon_micro above 0");
+}
+
 static enum cv_err take_progress(const struct cv_json_at *root, const json_t *all, struct cv_progress *ret) {
   const json_t *object = json_object_get(all, "progress");
   struct cv_json_at at = {.why = root->why, .path = root->path, .place = "progress"};
@@ -275,6 +297,7 @@ static enum cv_err take_all(const struct cv_json_at *root, const json_t *all, st
   TAKE_ROWS(root, all, export, plan, SIZE_MAX, take_plan);
   TAKE_ROWS(root, all, export, release, SIZE_MAX, take_release);
   TAKE_ROWS(root, all, export, standing, export->spec.arms, take_standing);
+  CV_TRY(take_neutral(root, all, export));
   export->complete = true;
   return CV_OK;
 }

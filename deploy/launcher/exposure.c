@@ -132,7 +132,8 @@ uint64_t cv_exposure_micro(const struct cv_exposure *exposure, uint64_t uses) {
   return __builtin_mul_overflow(exposure->token_micro, uses, &micro) ? UINT64_MAX : micro;
 }
 
-uint64_t cv_exposure_token_micro(const struct cv_spec *spec) {
+/* The charge of a token for the campaign's releases. */
+static uint64_t releases_micro(const struct cv_spec *spec) {
   struct cv_local law;
   bool is_local = cv_local_find(spec->privatizer.name) != CV_LOCAL_NONE &&
                   cv_local_init(&spec->privatizer, spec->arms, &law, NULL) == CV_OK;
@@ -142,6 +143,11 @@ uint64_t cv_exposure_token_micro(const struct cv_spec *spec) {
     return spec->epsilon_micro;
   }
   return is_noisy && spec->epsilon_micro < law.epsilon_micro ? spec->epsilon_micro : law.epsilon_micro;
+}
+
+uint64_t cv_exposure_token_micro(const struct cv_campaign_file *file) {
+  uint64_t micro = releases_micro(&file->spec);
+  return cv_spec_is_exact(&file->spec) ? micro : micro + file->gold.gold.epsilon_micro;
 }
 
 /* ---- as text ---- */

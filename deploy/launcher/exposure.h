@@ -57,7 +57,7 @@ void cv_exposure_print(const struct cv_exposure *exposure, const char *head, FIL
 json_t *cv_exposure_json(const struct cv_exposure *exposure);
 /* Returns the charge of a row that is used `uses` times, micro-epsilon; saturates. */
 uint64_t cv_exposure_micro(const struct cv_exposure *exposure, uint64_t uses);
-/* Returns the largest charge of a token by the campaign's own spec, micro-epsilon. */
-uint64_t cv_exposure_token_micro(const struct cv_spec *spec);
+/* Returns the largest charge of a token by the campaign's own spec and gold items, micro-epsilon. */
+uint64_t cv_exposure_token_micro(const struct cv_campaign_file *file);
 
 #endif

@@ -163,7 +163,10 @@ static int ask(struct settings *settings, const char *word) {
   }
   asking.prepared = &prepared;
   request.as.ledger.has_plan = settings->plan != NULL;
-  request.as.ledger.plan = settings->plan != NULL ? prepared.file.spec : (struct cv_spec){0};
+  if (settings->plan != NULL) {
+    request.as.ledger.plan = prepared.file.spec;
+    request.as.ledger.gold = prepared.file.gold.gold;
+  }
   int status = cv_client_run(&table, &settings->client, &request, on_answer, &asking);
   cv_prepared_fini(&prepared);
   return status;

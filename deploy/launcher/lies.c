@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "deploy/launcher/lies.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "common/base/grid.h"
+#include "thirdparty/policy/tail.h"
 #include "thirdparty/replay.h"
 
 static enum cv_err replay(const struct cv_export *export, struct cv_policy_lies *lies, double *need,
@@ -38,8 +42,40 @@ static struct cv_policy_lies least_of(const struct cv_policy_lies *lies, uint32_
   return least;
 }
 
+static uint64_t less(uint64_t lies, uint64_t told) {
+  return !cv_lies_is_number(lies) ? lies : lies > told ? lies - told : 0;
+}
+
+/* What is left of numbers of lies when so many are told. */
+static struct cv_policy_lies left_of(struct cv_policy_lies lies, uint64_t told) {
+  return (struct cv_policy_lies){.safe = less(lies.safe, told), .turn = less(lies.turn, told)};
+}
+
+/* The sum of all noisy numbers is off by as many Laplaces. */
+static enum cv_err take_neutral(const struct cv_export *export, struct cv_lies *ret) {
+  static const double FAILS = .001;
+  if (export->neutrals != ret->arms || export->neutral_epsilon_micro == 0) {
+    return CV_OK;
+  }
+  ret->neutral = calloc(ret->arms, sizeof(*ret->neutral));
+  if (ret->neutral == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  memcpy(ret->neutral, export->neutral, ret->arms * sizeof(*ret->neutral));
+  double unit = (double)CV_MICRO / (double)export->neutral_epsilon_micro, sum = 0;
+  struct cv_noise noise = {.groups = 1, .group = {{.scale = 1, .count = ret->arms}}};
+  for (uint32_t i = 0; i < ret->arms; i++) {
+    sum += (double)ret->neutral[i];
+  }
+  ret->neutral_most = (uint64_t)fmax(ceil(sum + cv_tail_quantile(&noise, 2 * FAILS) * unit), 0);
+  noise.group[0].count = 1;
+  ret->neutral_radius = ceil(cv_tail_quantile(&noise, FAILS) * unit);
+  return CV_OK;
+}
+
 enum cv_err cv_lies_of(const struct cv_export *export, struct cv_lies *ret) {
   *ret = (struct cv_lies){.arms = export->spec.arms, .tokens_per_worker = export->spec.tokens_per_worker};
+  CV_TRY(take_neutral(export, ret));
   if (export->releases == 0 && cv_spec_is_exact(&export->spec)) {
     (void)cv_fail(&ret->unknown, CV_ERR_INVALID, "a broker does not export exact sums");
     return CV_OK;
@@ -55,7 +91,10 @@ enum cv_err cv_lies_of(const struct cv_export *export, struct cv_lies *ret) {
   if (err == CV_OK) {
     ret->of_arm = lies;
     ret->need = need;
-    ret->least = least_of(lies, ret->arms);
+    ret->least = left_of(least_of(lies, ret->arms), ret->neutral_most);
+    for (uint32_t i = 0; i < ret->arms; i++) {
+      lies[i] = left_of(lies[i], ret->neutral_most);
+    }
     return CV_OK;
   }
   free(lies);
@@ -66,6 +105,7 @@ enum cv_err cv_lies_of(const struct cv_export *export, struct cv_lies *ret) {
 void cv_lies_fini(struct cv_lies *lies) {
   free(lies->of_arm);
   free(lies->need);
+  free(lies->neutral);
   *lies = (struct cv_lies){0};
 }
 

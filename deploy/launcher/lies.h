@@ -14,8 +14,14 @@ struct cv_lies {
   uint32_t arms;
   double *need;                /* with of_arm: as cv_policy_need(), found by the same run; owned */
   struct cv_policy_lies least; /* over all arms with a class */
-  uint32_t tokens_per_worker;  /* the most tokens that a worker can give in the campaign */
-  struct cv_why unknown;       /* why they are not known, one line; empty if they are, or if the export was not read */
+  /* In a campaign that counts neutral tokens (common/base/gold.h): of each arm the noisy number, how far it may be
+   * off, and a bound of all of them; each holds but for a probability of .001. Neutral tokens are false ones, and the
+   * numbers of others that the classes bear are less by so many: 0 where there may be too many already. */
+  int64_t *neutral; /* by arm; owned; NULL: not counted */
+  double neutral_radius;
+  uint64_t neutral_most;
+  uint32_t tokens_per_worker; /* the most tokens that a worker can give in the campaign */
+  struct cv_why unknown;      /* why they are not known, one line; empty if they are, or if the export was not read */
 };
 
 /* `export` must be complete. CV_ERR_NOMEM; anything else that prevents an answer is said in `unknown`. */

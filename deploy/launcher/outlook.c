@@ -113,7 +113,7 @@ static enum cv_err take_row(struct cv_outlook *outlook, struct change what, stru
   if (change(outlook->ask.campaign, what, &other) != CV_OK) {
     return CV_OK;
   }
-  *row = (struct cv_outlook_row){.token_micro = cv_exposure_token_micro(&other.file.spec)};
+  *row = (struct cv_outlook_row){.token_micro = cv_exposure_token_micro(&other.file)};
   say_change(what, row->what, sizeof(row->what));
   outlook->rows++;
   if (is_over(&share, 0)) {
@@ -278,7 +278,7 @@ static void take_ranges(struct cv_outlook *outlook) {
                         cv_tempo_seconds(tempo, t.high, r.high)};
   outlook->people = (struct cv_range){cv_tempo_people(tempo, t.low), cv_tempo_people(tempo, t.median),
                                       cv_tempo_people(tempo, t.high)};
-  outlook->token_micro = cv_exposure_token_micro(&outlook->ask.campaign->file.spec);
+  outlook->token_micro = cv_exposure_token_micro(&outlook->ask.campaign->file);
   outlook->worker_micro = cv_spec_worker_micro(&outlook->ask.campaign->file.spec, outlook->token_micro);
 }
 

@@ -75,6 +75,21 @@ static json_t *lies_json(const struct cv_outcome *outcome) {
   return cv_json_set(all, "items", item_lies(outcome));
 }
 
+/* Null where they are not counted. */
+static json_t *neutral_json(const struct cv_outcome *outcome) {
+  const struct cv_lies *lies = &outcome->lies;
+  if (lies->neutral == NULL) {
+    return json_null();
+  }
+  json_t *items = json_object();
+  for (uint32_t i = 0; i < outcome->arms; i++) {
+    uint32_t arm = outcome->order[i];
+    items = cv_json_set(items, outcome->name[arm], json_integer(lies->neutral[arm]));
+  }
+  return json_pack("{s:I, s:f, s:o}", "most", (json_int_t)lies->neutral_most, "radius", lies->neutral_radius, "items",
+                   items);
+}
+
 /* Null without a bound, and where it is infinite or 0. */
 static json_t *ratio(const struct cv_outcome *outcome, double bound) {
   double times = outcome->has_bound ? cv_bound_ratio(outcome->progress.tokens, bound) : (double)NAN;
@@ -142,13 +157,13 @@ json_t *cv_result_json(const struct cv_outcome *outcome, const char *policy) {
   json_t *truth = outcome->truth == NULL ? json_null() : all_classes(outcome, true);
   json_t *accuracy = number_or_null_of(cv_outcome_accuracy(outcome, &right));
   json_t *result = json_pack(
-      "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:f, s:f, s:o, s:o}", "campaign", progress->name,
+      "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:f, s:f, s:o, s:o}", "campaign", progress->name,
       "policy", policy, "classes", all_classes(outcome, false), "undecided", names_of_class(outcome, 0, false), "truth",
-      truth, "accuracy", accuracy, "item_tokens", item_tokens(outcome), "lies", lies_json(outcome), "tokens",
-      (json_int_t)progress->tokens, "rounds", (json_int_t)progress->plans, "epsilon_spent_micro",
-      (json_int_t)progress->epsilon_spent_micro, "seconds", (double)progress->elapsed_ms / 1000, "tokens_per_second",
-      cv_view_rate(progress), "over_sum_bound", ratio(outcome, outcome->bound.sum), "over_pair_bound",
-      ratio(outcome, outcome->bound.pair));
+      truth, "accuracy", accuracy, "item_tokens", item_tokens(outcome), "lies", lies_json(outcome), "neutral",
+      neutral_json(outcome), "tokens", (json_int_t)progress->tokens, "rounds", (json_int_t)progress->plans,
+      "epsilon_spent_micro", (json_int_t)progress->epsilon_spent_micro, "seconds", (double)progress->elapsed_ms / 1000,
+      "tokens_per_second", cv_view_rate(progress), "over_sum_bound", ratio(outcome, outcome->bound.sum),
+      "over_pair_bound", ratio(outcome, outcome->bound.pair));
   return with_rest(result, outcome);
 }
 

@@ -169,7 +169,7 @@ static int submit(const struct settings *settings, const char *file) {
     return cv_command_fail(&table, 2, "%s", why.text);
   }
   /* Only the requester has the data file, so this is not in the broker's answers. */
-  if (cv_exposure_plan(&prepared, cv_exposure_token_micro(&prepared.file.spec), &submission.exposure) != CV_OK) {
+  if (cv_exposure_plan(&prepared, cv_exposure_token_micro(&prepared.file), &submission.exposure) != CV_OK) {
     cv_prepared_fini(&prepared);
     return cv_command_fail(&table, 1, "%s", cv_err_text(CV_ERR_NOMEM));
   }

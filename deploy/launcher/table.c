@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "deploy/launcher/table.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -49,6 +50,9 @@ static void print_row(const struct cv_outcome *outcome, uint32_t arm, const stru
   if (outcome->lies.of_arm != NULL) {
     const struct cv_policy_lies *lies = &outcome->lies.of_arm[arm];
     (void)fprintf(to, "  %9s  %9s", lies_text(lies->safe).text, lies_text(lies->turn).text);
+  }
+  if (outcome->lies.neutral != NULL) {
+    (void)fprintf(to, "  %9" PRId64, outcome->lies.neutral[arm]);
   }
   if (outcome->truth != NULL) {
     (void)fprintf(to, "  %6.4f  %5u  %s", outcome->mean[arm], outcome->truth_parked[arm], verdict_of(outcome, arm));
@@ -144,7 +148,9 @@ static void print_bound(const struct cv_outcome *outcome, FILE *to) {
 }
 
 static void print_borne(const struct cv_lies *lies, uint64_t tokens, const char *label, const char *to_what, FILE *to) {
-  if (cv_lies_is_number(tokens)) {
+  if (tokens == 0) {
+    (void)fprintf(to, "%-12snot known: the tokens of workers found by gold items may %s\n", label, to_what);
+  } else if (cv_lies_is_number(tokens)) {
     (void)fprintf(to, "%-12sat least %s (workers: %s) to %s\n", label, cv_count_text(tokens).text,
                   cv_count_text(cv_lies_workers(lies, tokens)).text, to_what);
   } else {
@@ -154,6 +160,10 @@ static void print_borne(const struct cv_lies *lies, uint64_t tokens, const char 
 
 static void print_lies(const struct cv_outcome *outcome, FILE *to) {
   const struct cv_lies *lies = &outcome->lies;
+  if (lies->neutral != NULL) {
+    (void)fprintf(to, "neutral     at most %s tokens, of workers found by gold items; each item's number ± %.0f\n",
+                  cv_count_text(lies->neutral_most).text, lies->neutral_radius);
+  }
   if (lies->unknown.text[0] != '\0') {
     (void)fprintf(to, "lies        not known: %s\n", lies->unknown.text);
   } else if (lies->of_arm != NULL) {
@@ -197,8 +207,8 @@ void cv_table_print(const struct cv_outcome *outcome, FILE *to) {
   (void)fprintf(to, "\n%*sclass  item%*s  %-10s             tokens", widths.class - 5, "", widths.name - 4, "",
                 outcome->has_duels ? "last duel" : "noisy mean");
   cv_unit_print_heading(&outcome->unit, to);
-  (void)fprintf(to, "%s%s\n", outcome->lies.of_arm == NULL ? "" : "  lies safe       turn",
-                outcome->truth == NULL ? "" : "   truth  class");
+  (void)fprintf(to, "%s%s%s\n", outcome->lies.of_arm == NULL ? "" : "  lies safe       turn",
+                outcome->lies.neutral == NULL ? "" : "    neutral", outcome->truth == NULL ? "" : "   truth  class");
   for (uint32_t i = 0; i < cv_outcome_rows(outcome); i++) {
     print_row(outcome, outcome->order[i], &widths, to);
   }

@@ -486,7 +486,7 @@ static void tell_plan(const struct up *up) {
   (void)fprintf(up->people, "%s, seed %" PRIu64 "\n", up->parties.is_two ? ", two brokers" : "", up->prepared.seed);
   tell_programs(up);
   struct cv_exposure exposure;
-  if (cv_exposure_plan(&up->prepared, cv_exposure_token_micro(spec), &exposure) == CV_OK) {
+  if (cv_exposure_plan(&up->prepared, cv_exposure_token_micro(&up->prepared.file), &exposure) == CV_OK) {
     cv_exposure_print(&exposure, "", up->people);
   }
   cv_unit_print_notes(&up->prepared, up->people);

@@ -111,6 +111,7 @@ static enum cv_err put_gold(const struct cv_gold *from, struct cv_arena *scratch
   to->error_micro = from->error_micro;
   to->level_micro = from->level_micro;
   to->share_micro = from->share_micro;
+  to->epsilon_micro = from->epsilon_micro;
   *ret = to;
   return CV_OK;
 }
@@ -168,6 +169,9 @@ static enum cv_err put_records(const struct cv_part *from, struct cv_arena *scra
     CV_TRY(cv_codec_put_release(from->campaign, &from->release[i], scratch, &release[i]));
     to->releases[i] = &release[i];
   }
+  to->n_neutral = from->neutrals;
+  to->neutral = from->neutral;
+  to->neutral_epsilon_micro = from->neutral_epsilon_micro;
   to->n_standings = from->standings;
   return cv_codec_put_standings(from->standing, from->standings, scratch, &to->standings);
 }
@@ -211,6 +215,7 @@ static enum cv_err put_ledger(const struct cv_statement_request *from, struct cv
   *to = (Crowdveil__Order__Ledger)CROWDVEIL__ORDER__LEDGER__INIT;
   to->campaign = from->campaign;
   made->envelope.ledger = to;
+  CV_TRY(put_gold(&from->gold, scratch, &to->gold));
   return from->has_plan ? cv_codec_put_spec(&from->plan, scratch, &to->plan) : CV_OK;
 }
 
@@ -422,8 +427,9 @@ static enum cv_err take_gold(const Crowdveil__Order__Gold *in, struct cv_arena *
                           .tolerance = (int64_t)in->tolerance,
                           .error_micro = in->error_micro,
                           .level_micro = in->level_micro,
-                          .share_micro = in->share_micro};
-  return CV_OK;
+                          .share_micro = in->share_micro,
+                          .epsilon_micro = (uint32_t)in->epsilon_micro};
+  return in->epsilon_micro <= CV_GOLD_EPSILON_MAX ? CV_OK : CV_ERR_FORMAT;
 }
 
 static enum cv_err take_submit(const Crowdveil__Order__Submit *in, struct cv_arena *arena, struct cv_submit *ret) {
@@ -467,6 +473,12 @@ static enum cv_err take_records(const Crowdveil__Order__Part *in, struct cv_aren
     }
     CV_TRY(cv_codec_take_release(in->releases[i], &ret->release[i]));
   }
+  if (in->n_neutral > CV_ARMS_MAX || (in->n_neutral > 0) != (in->neutral_epsilon_micro > 0)) {
+    return CV_ERR_FORMAT;
+  }
+  ret->neutrals = (uint32_t)in->n_neutral;
+  ret->neutral = in->neutral;
+  ret->neutral_epsilon_micro = in->neutral_epsilon_micro;
   return cv_codec_take_standings(in->standings, in->n_standings, arena, &ret->standings, &ret->standing);
 }
 
@@ -507,6 +519,7 @@ static enum cv_err take_ledger(const Crowdveil__Order__Ledger *in, struct cv_are
                                struct cv_statement_request *ret) {
   ret->campaign = in->campaign;
   ret->has_plan = in->plan != NULL;
+  CV_TRY(take_gold(in->gold, arena, &ret->gold));
   return ret->has_plan ? cv_codec_take_spec(in->plan, arena, &ret->plan) : CV_OK;
 }
 

@@ -104,6 +104,9 @@ struct cv_part {
   uint32_t standings;
   struct cv_standing *standing;
   bool last;
+  uint32_t neutrals; /* in the last part of an ended campaign that counts neutral tokens: its arms; else 0 */
+  int64_t *neutral;  /* with noise of scale 1/epsilon */
+  uint64_t neutral_epsilon_micro;
 };
 
 struct cv_status {
@@ -119,6 +122,7 @@ struct cv_statement_request {
   uint64_t campaign;
   bool has_plan;
   struct cv_spec plan; /* names in the arena (decode) or borrowed (encode) */
+  struct cv_gold gold; /* of the plan; its items likewise */
 };
 
 struct cv_account {

@@ -153,16 +153,19 @@ class Gold:
     Items with a known score, asked among the others: `answers` is {number among all items: score}. A score farther
     than `tolerance` from the known one is wrong; an honest worker is wrong with probability `error` at most, and is
     found with probability `level` at most; `share` of a worker's assignments ask a gold item.
+    The noisy numbers of tokens that found workers gave cost each token `epsilon` more.
     """
     answers: Mapping[int, float]
     tolerance: float = .3
     error: float = .05
     level: float = .001
     share: float = .3
+    epsilon: float = .1
 
     def message(self) -> Any:
         message = schema("order").Gold(tolerance=round(self.tolerance * GRID), error_micro=round(self.error * MICRO),
-                                       level_micro=round(self.level * MICRO), share_micro=round(self.share * MICRO))
+                                       level_micro=round(self.level * MICRO), share_micro=round(self.share * MICRO),
+                                       epsilon_micro=round(self.epsilon * MICRO))
         for item, answer in sorted(self.answers.items()):
             message.items.append(item)
             message.answers.append(round(answer * GRID))

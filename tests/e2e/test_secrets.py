@@ -325,13 +325,14 @@ def test_of_a_recruitment_no_score_leaves_the_broker_and_no_worker_is_known_to_t
 @needs_others
 @confirmed(Spied)
 def test_no_answer_to_a_gold_item_leaves_the_broker(spied):
-    message = spec(3, epsilon=1, tokens=1500, tokens_per_worker=100,
-                   policy_params={"alpha": .001, "tokens_per_round": 250})
-    spied.serve(message, "gateway/1-100", range(1, 101), look_at=1500, known=gold({1: .25, 3: .75}, .5, .4, .01, .4))
+    golds = {number: .25 if number % 4 == 1 else .75 for number in range(1, 17, 2)}
+    message = spec(30, epsilon=1, tokens=1500, tokens_per_worker=38, repeat=False,
+                   policy_params={"alpha": .001, "tokens_per_round": 10})
+    spied.serve(message, "gateway/1-100", range(1, 101), look_at=1500, known=gold(golds, .5, .4, .01, .5))
     assert end_name(spied.requester.watch(spied.campaign).progress.end) == "tokens"
-    rows = [[value for _, item, value in spied.accepted if item == each] for each in range(5)]
-    answers = [rows[1], rows[3]]
-    assert all(len(row) > 100 for row in rows) and 1500 == sum(len(rows[each]) for each in (0, 2, 4))
+    rows = [[value for _, item, value in spied.accepted if item == each] for each in range(38)]
+    answers = [rows[each] for each in golds]
+    assert all(len(row) > 20 for row in rows) and 1500 == sum(map(len, rows)) - sum(map(len, answers))
     secrets = Secrets([*rows, [value for _, _, value in spied.accepted]], [sum(row) for row in answers],
                       spied.tickets[::100])
     spied.memory["thirdparty, after the end"] = memory_of(spied.deployment.thirdparty.pid)

@@ -131,15 +131,18 @@ static void on_submit(struct world *world, struct cv_reader *in) {
     CV_REQUIRE(cv_params_set_number(&spec->policy.params, "alpha", key) == CV_OK);
     spec->epsilon_micro *= key % 3;
   }
-  struct cv_gold_item gold = {.item = key % (spec->arms + 1), .answer = key % 2 == 0 ? 0 : CV_GRID};
-  if ((times & 15) == 15) { /* with a gold item, and workers who give many tokens */
-    spec->tokens_per_worker = 40;
-    frame.as.submit.gold = (struct cv_gold){.items = 1,
-                                            .item = &gold,
+  uint32_t first = key % (spec->arms + 1);
+  struct cv_gold_item gold[] = {
+      {.item = first, .answer = key % 2 == 0 ? 0 : CV_GRID}, {.item = first + 1}, {.item = first + 2}};
+  if ((times & 15) == 15) { /* with gold items, and workers who give many tokens */
+    spec->tokens_per_worker = 3 + spec->arms;
+    frame.as.submit.gold = (struct cv_gold){.items = 3,
+                                            .item = gold,
                                             .tolerance = CV_GRID / 4,
                                             .error_micro = 100000,
                                             .level_micro = 50000,
-                                            .share_micro = 400000};
+                                            .share_micro = 500000,
+                                            .epsilon_micro = 100000U * (key & 1U)};
   }
   if (peer != NULL) {
     say_order(world, peer, &frame);

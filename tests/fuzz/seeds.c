@@ -288,9 +288,11 @@ static void order(void) {
                                .tolerance = 1 << 18,
                                .error_micro = 100000,
                                .level_micro = 1000,
-                               .share_micro = 100000};
+                               .share_micro = 100000,
+                               .epsilon_micro = 50000};
   struct cv_plan plans[] = {plan};
   struct cv_release releases[] = {release};
+  int64_t neutral[] = {-4, 71, 0, 9};
   struct cv_progress progress = {.campaign = 1, .name = "fuzz", .tokens = 5, .tokens_limit = 10, .arms = 4};
   struct cv_account accounts[] = {{125000, 0, 1, 1000}, {250000, 125000, 1, 1000}};
   struct cv_order_frame frames[] = {
@@ -318,7 +320,7 @@ static void order(void) {
                    .last = true}},
       {.kind = CV_ORDER_STATUS_ANSWER, .as.status = {.campaigns = 1, .campaign = &progress, .broker = "b", .term = 2}},
       {.kind = CV_ORDER_ERROR, .as.error = "no"},
-      {.kind = CV_ORDER_LEDGER, .as.ledger = {.has_plan = true, .plan = make_spec()}},
+      {.kind = CV_ORDER_LEDGER, .as.ledger = {.has_plan = true, .plan = make_spec(), .gold = gold}},
       {.kind = CV_ORDER_STATEMENT,
        .as.statement = {.campaign = 1,
                         .name = "fuzz",
@@ -334,6 +336,8 @@ static void order(void) {
       {.kind = CV_ORDER_STANDINGS,
        .as.standings = {.campaign = 1, .standings = CV_COUNT(standings), .standing = standings}},
       {.kind = CV_ORDER_SUBMIT, .as.submit = {.client_key = {2}, .spec = make_spec(), .gold = gold}},
+      {.kind = CV_ORDER_PART,
+       .as.part = {.campaign = 1, .neutrals = 4, .neutral = neutral, .neutral_epsilon_micro = 9}},
   };
   for (size_t i = 0; i < CV_COUNT(frames); i++) {
     struct cv_buf out = {0};

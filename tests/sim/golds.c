@@ -41,7 +41,8 @@ void truth_gold_answer(struct truth *truth, struct campaign *campaign, const str
   golds->found = found;
 }
 
-int64_t truth_gold_value(const struct campaign *campaign, uint64_t worker, int64_t value) {
+int64_t truth_gold_value(struct campaign *campaign, uint64_t worker, uint32_t arm, int64_t value) {
+  campaign->neutral[arm].tokens += campaign->golds[worker].found;
   tally_add(TALLY_NEUTRAL, campaign->golds[worker].found);
   return campaign->golds[worker].found ? CV_GRID / 2 : value;
 }
@@ -58,6 +59,25 @@ void truth_gold_most(const struct truth *truth, const struct campaign *campaign,
   for (uint64_t worker = 1; campaign->golds != NULL && worker < truth->workers; worker++) {
     *least += campaign->golds[worker].acknowledged * scenario_cost(&truth->world->scenario);
     *most += campaign->golds[worker].ever * scenario_cost(&truth->world->scenario);
+  }
+}
+
+/* The noise of each number is drawn once: a restart may lose the last batch's tokens, but it changes no noise, unless
+ * it loses the campaign, too. */
+static void check_neutral(struct truth *truth, const struct cv_broker_campaign *core, struct campaign *campaign,
+                          bool again) {
+  for (uint32_t arm = 0; core->gold.neutral != NULL && campaign->plans_stored > 0 && arm < core->spec.arms; arm++) {
+    struct neutral *neutral = &campaign->neutral[arm];
+    int64_t told = core->gold.neutral[arm], tokens = told - neutral->noise;
+    if (!neutral->is_known) {
+      *neutral = (struct neutral){.noise = told - neutral->tokens, .tokens = neutral->tokens, .is_known = true};
+      continue;
+    }
+    if (again ? tokens < 0 || tokens > neutral->tokens : tokens != neutral->tokens) {
+      world_fail(truth->world, "17: item %u has %lld neutral tokens beside its noise; expected %lld", arm,
+                 (long long)tokens, (long long)neutral->tokens);
+    }
+    neutral->tokens = tokens;
   }
 }
 
@@ -83,4 +103,5 @@ void truth_check_golds(struct truth *truth, struct cv_broker_campaign *core, str
     golds->wrong = wrong;
     golds->found = found;
   }
+  check_neutral(truth, core, campaign, again);
 }

@@ -112,7 +112,7 @@ void truth_counted(struct truth *truth, const struct cv_crowd_frame *answers, si
     struct cv_ticket ticket;
     uint64_t first[SCENARIO_ARMS];
     if (answers->ack[i].verdict == CV_VERDICT_ACCEPTED) {
-      truth_open(answers->ack[i].ticket, &ticket);
+      truth_open(truth, answers->ack[i].ticket, &ticket);
       struct campaign *campaign = truth_campaign(truth, ticket.campaign);
       uint32_t arm = scenario_arm(scenario, ticket.item);
       int64_t value = token[i - from].value[0];
@@ -122,7 +122,7 @@ void truth_counted(struct truth *truth, const struct cv_crowd_frame *answers, si
       }
       shows_plays(campaign->plan, ticket.plan - 1, first);
       *value_at(truth, campaign, arm, first[arm] + ticket.position) =
-          scenario->golds == 0 ? value : truth_gold_value(campaign, ticket.worker, value);
+          scenario->golds == 0 ? value : truth_gold_value(campaign, ticket.worker, arm, value);
     }
   }
 }

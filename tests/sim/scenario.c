@@ -545,8 +545,8 @@ static void draw_pairs(struct scenario *s) {
   s->policy = fresh && cv_rng_below(&rng.rng, 2) == 0 ? "pair-sort" : s->policy;
 }
 
-/* One in six of the worlds that suit has gold items, and workers who give many tokens each. A place's value then
- * depends on its worker. From its own random stream. */
+/* One in six of the worlds that suit has gold items, and workers who give many tokens each, about an item once. A
+ * place's value then depends on its worker. From its own random stream. */
 static void draw_gold(struct scenario *s) {
   struct cv_rng_seeded seeded;
   cv_rng_seeded_init(&seeded, s->seed, 90, 1, 0);
@@ -559,10 +559,10 @@ static void draw_gold(struct scenario *s) {
   s->noise_seeded = false;
   s->own_tokens = 0;
   s->worker_epsilon_micro = UINT32_MAX;
-  s->tokens_per_worker = 32 + (uint32_t)cv_rng_below(rng, 32);
-  s->pool_workers = (24 + (uint32_t)cv_rng_below(rng, 32)) * (s->picky ? 2 : 1);
   s->rival_worker %= s->pool_workers;
-  s->golds = 1 + (uint32_t)cv_rng_below(rng, SCENARIO_GOLDS);
+  s->golds = 4 + (uint32_t)cv_rng_below(rng, SCENARIO_GOLDS - 3);
+  s->tokens_per_worker = 6 + (uint32_t)cv_rng_below(rng, s->arms + s->golds - 5);
+  s->pool_workers = (2 * (uint32_t)s->tokens + 20) * (s->picky ? 2 : 1); /* an arm may take a token of each */
   uint32_t item = 0;
   for (uint32_t i = 0; i < s->golds; i++) {
     item += (uint32_t)cv_rng_below(rng, s->arms + s->golds - item - (s->golds - i - 1));
@@ -576,7 +576,8 @@ void scenario_gold(const struct scenario *s, struct cv_gold *ret) {
                           .tolerance = CV_GRID / 4,
                           .error_micro = 100000,
                           .level_micro = 10000,
-                          .share_micro = 300000};
+                          .share_micro = 500000,
+                          .epsilon_micro = 50000};
 }
 
 uint32_t scenario_arm(const struct scenario *s, uint32_t item) {
@@ -597,7 +598,7 @@ static void draw_repeat(struct scenario *s) {
   cv_rng_seeded_init(&rng, s->seed, 96, 1, 0);
   uint32_t items = s->arms + s->golds, questions = s->pairs ? items * (items - 1) / 2 : items;
   bool chance = cv_rng_below(&rng.rng, 3) == 0;
-  s->repeat = s->tokens_per_worker > 1 && (chance || s->graph || s->tokens_per_worker > questions);
+  s->repeat = s->tokens_per_worker > 1 && s->golds == 0 && (chance || s->graph || s->tokens_per_worker > questions);
 }
 
 void scenario_draw(uint64_t seed, bool calm, struct scenario *ret) {
@@ -691,7 +692,10 @@ uint64_t scenario_cost(const struct scenario *s) {
   if (is(s->mechanism, "none") && local->epsilon_micro != CV_EPSILON_NONE) {
     return local->epsilon_micro;
   }
-  return s->epsilon_micro < local->pure_micro ? s->epsilon_micro : local->pure_micro;
+  struct cv_gold gold;
+  scenario_gold(s, &gold);
+  return (s->epsilon_micro < local->pure_micro ? s->epsilon_micro : local->pure_micro) +
+         (s->golds > 0 ? gold.epsilon_micro : 0);
 }
 
 bool scenario_is_scripted(const struct scenario *s) {

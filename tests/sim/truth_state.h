@@ -28,7 +28,11 @@ struct golds {
 
 struct campaign {
   struct golds *golds; /* by worker; NULL: no gold items */
-  uint32_t owner;      /* the owner that it was accepted for, from 1; 0 = no requester has received it */
+  struct neutral {
+    int64_t noise, tokens; /* as the broker's number had at first, and neutral tokens since then */
+    bool is_known;
+  } neutral[SCENARIO_ARMS];
+  uint32_t owner; /* the owner that it was accepted for, from 1; 0 = no requester has received it */
   struct cv_plan *plan;
   size_t plans, plans_stored; /* the others were not stored, as far as is known */
   size_t plans_cap;
@@ -112,7 +116,7 @@ void truth_check_seed(struct truth *truth, uint64_t id, uint64_t seed);
 bool truth_same_release(const struct cv_release *a, const struct cv_release *b);
 bool truth_same_plan(const struct cv_plan *a, const struct cv_plan *b);
 /* Decodes a ticket without checking who issued it. */
-void truth_open(const uint8_t *bytes, struct cv_ticket *ret);
+void truth_open(const struct truth *truth, const uint8_t *bytes, struct cv_ticket *ret);
 /* 16: a person's token leaves its gateway; `number` is the ticket's number. */
 void truth_gave_row(struct truth *truth, const struct cv_ticket *ticket, const struct cv_token *token, uint64_t number);
 /* 16: persons arrive. */
@@ -136,7 +140,7 @@ int64_t truth_sum(const struct truth *truth, const struct campaign *campaign, co
  * missing. */
 void truth_make_room_for_golds(struct truth *truth);
 void truth_gold_answer(struct truth *truth, struct campaign *campaign, const struct cv_ticket *ticket, int64_t value);
-int64_t truth_gold_value(const struct campaign *campaign, uint64_t worker, int64_t value);
+int64_t truth_gold_value(struct campaign *campaign, uint64_t worker, uint32_t arm, int64_t value);
 uint64_t truth_gold_answers(const struct truth *truth, const struct campaign *campaign);
 void truth_gold_most(const struct truth *truth, const struct campaign *campaign, uint64_t *least, uint64_t *most);
 void truth_check_golds(struct truth *truth, struct cv_broker_campaign *core, struct campaign *campaign, bool again);

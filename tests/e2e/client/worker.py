@@ -100,4 +100,6 @@ def work(session, workers, score, credit=64, tokens_per_worker=1):
         elif kind == "backoff" and message.delay_ms == 0:
             for worker in message.workers:
                 left[worker] = 0
+        elif kind == "backoff":
+            session.arrive(message.workers)
     return verdicts, accepted

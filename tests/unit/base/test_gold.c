@@ -22,7 +22,8 @@ static struct cv_gold make_gold(void) {
                           .tolerance = CV_GRID / 4,
                           .error_micro = 100000,
                           .level_micro = 10000,
-                          .share_micro = 250000};
+                          .share_micro = 250000,
+                          .epsilon_micro = 70000};
 }
 
 static struct cv_spec make_spec(void) {
@@ -149,7 +150,7 @@ static void a_neutral_token_is_that_of_one_half(void **state) {
 
 static void refused(const struct cv_gold *gold, const struct cv_spec *spec, const char *text) {
   struct cv_why why = {0};
-  assert_int_equal(cv_gold_check(gold, spec, &why), CV_ERR_INVALID);
+  assert_int_equal(cv_gold_check_new(gold, spec, &why), CV_ERR_INVALID);
   if (strstr(why.text, text) == NULL) {
     fail_msg("\"%s\" lacks \"%s\"", why.text, text);
   }
@@ -185,9 +186,12 @@ static void a_campaign_that_cannot_have_gold_items_is_refused(void **state) {
   spec.edges = 1;
   refused(&gold, &spec, "in a feedback graph");
   spec = make_spec();
-  spec.tokens_per_worker = 1;
-  refused(&gold, &spec, "expected 12 to 32767");
+  spec.tokens_per_worker = CV_GOLD_TOKENS_MAX + 1;
+  refused(&gold, &spec, "expected at most 32767");
   spec = make_spec();
+  gold.epsilon_micro = CV_GOLD_EPSILON_MAX + 1;
+  refused(&gold, &spec, "epsilon of the numbers of neutral tokens is 20");
+  gold = make_gold();
   (void)snprintf(spec.privatizer.name, sizeof(spec.privatizer.name), "laplace");
   assert_int_equal(cv_params_set_number(&spec.privatizer.params, "epsilon", 1), CV_OK);
   refused(&gold, &spec, "privatizer laplace");
@@ -198,6 +202,26 @@ static void a_campaign_that_cannot_have_gold_items_is_refused(void **state) {
   struct cv_gold_item middle[] = {known[0], {.item = 4, .answer = CV_GRID / 2}};
   gold.item = middle;
   refused(&gold, &spec, "nearer to 0 or 1");
+}
+
+/* An honest worker is wrong with probability .1 and found with .01: two wrong answers do not find it, three do. */
+static void a_new_campaign_asks_enough_of_a_worker_to_find_it(void **state) {
+  struct cv_gold_item three[] = {known[0], known[1], {.item = 5, .answer = CV_GRID}};
+  struct cv_gold gold = make_gold();
+  struct cv_spec spec = make_spec();
+  refused(&gold, &spec, "2 gold items; expected at least 3");
+  assert_int_equal(cv_gold_check(&gold, &spec, NULL), CV_OK); /* one that runs goes on */
+  gold.items = 3;
+  gold.item = three;
+  assert_int_equal(cv_gold_check_new(&gold, &spec, NULL), CV_OK);
+  spec.tokens_per_worker = 11;
+  refused(&gold, &spec, "tokens_per_worker is 11, of which 2.75 ask a gold item on average; expected at least 3");
+  spec.tokens_per_worker = 12;
+  assert_int_equal(cv_gold_check_new(&gold, &spec, NULL), CV_OK);
+  spec.repeat = true;
+  refused(&gold, &spec, "expected privacy.repeat: false");
+  gold.items = 0;
+  assert_int_equal(cv_gold_check_new(&gold, &spec, NULL), CV_OK);
 }
 
 static void what_is_stored_is_read_again_and_nothing_else(void **state) {
@@ -214,10 +238,16 @@ static void what_is_stored_is_read_again_and_nothing_else(void **state) {
   assert_int_equal(back.error_micro, gold.error_micro);
   assert_int_equal(back.level_micro, gold.level_micro);
   assert_int_equal(back.share_micro, gold.share_micro);
+  assert_int_equal(back.epsilon_micro, gold.epsilon_micro);
   cv_gold_fini(&back);
+  size_t before = bytes.len - 4; /* rows of before neutral tokens were counted end here */
   for (size_t n = 0; n < bytes.len; n++) {
     in = cv_reader_over(bytes.data, n);
-    assert_int_equal(cv_gold_decode(&in, &back), CV_ERR_FORMAT);
+    assert_int_equal(cv_gold_decode(&in, &back), n == before ? CV_OK : CV_ERR_FORMAT);
+    if (n == before) {
+      assert_int_equal(back.epsilon_micro, 0);
+      cv_gold_fini(&back);
+    }
   }
   cv_buf_fini(&bytes);
 }
@@ -230,6 +260,7 @@ int main(void) {
       cmocka_unit_test(a_flipped_bit_of_an_honest_worker_is_allowed_for),
       cmocka_unit_test(a_neutral_token_is_that_of_one_half),
       cmocka_unit_test(a_campaign_that_cannot_have_gold_items_is_refused),
+      cmocka_unit_test(a_new_campaign_asks_enough_of_a_worker_to_find_it),
       cmocka_unit_test(what_is_stored_is_read_again_and_nothing_else),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -131,6 +131,7 @@ struct made {
   struct cv_release release[ROWS];
   struct cv_progress progress[ROWS];
   struct cv_account account[ROWS];
+  int64_t neutral[ROWS];
   char why[CV_WHY_BYTES];
 };
 
@@ -155,6 +156,12 @@ static void random_part(struct cv_rng *rng, struct made *made) {
     random_release(rng, &made->release[i]);
   }
   random_standings(rng, &part->standings, &part->standing);
+  part->neutrals = (uint32_t)cv_rng_below(rng, ROWS + 1);
+  part->neutral = made->neutral;
+  part->neutral_epsilon_micro = part->neutrals > 0 ? 1 + cv_rng_below(rng, CV_GOLD_EPSILON_MAX) : 0;
+  for (size_t i = 0; i < ROWS; i++) {
+    made->neutral[i] = (int64_t)cv_rng_u64(rng);
+  }
 }
 
 static void random_statement(struct cv_rng *rng, struct made *made) {
@@ -190,6 +197,7 @@ static void random_gold(struct cv_rng *rng, struct cv_gold *ret) {
     ret->error_micro = (uint32_t)cv_rng_u64(rng);
     ret->level_micro = (uint32_t)cv_rng_u64(rng);
     ret->share_micro = (uint32_t)cv_rng_u64(rng);
+    ret->epsilon_micro = (uint32_t)cv_rng_below(rng, CV_GOLD_EPSILON_MAX + 1);
   }
   for (uint32_t i = 0; i < ret->items; i++) {
     ret->item[i] =
@@ -207,6 +215,7 @@ static void assert_same_gold(const struct cv_gold *a, const struct cv_gold *b) {
   assert_int_equal(a->error_micro, b->error_micro);
   assert_int_equal(a->level_micro, b->level_micro);
   assert_int_equal(a->share_micro, b->share_micro);
+  assert_int_equal(a->epsilon_micro, b->epsilon_micro);
 }
 
 static struct made *make_frame(uint64_t seed) {
@@ -265,6 +274,7 @@ static struct made *make_frame(uint64_t seed) {
       frame->as.ledger.has_plan = cv_rng_below(rng, 2) == 0;
       if (frame->as.ledger.has_plan) {
         random_spec(rng, &frame->as.ledger.plan);
+        random_gold(rng, &frame->as.ledger.gold);
       }
       break;
     case CV_ORDER_STATEMENT:
@@ -288,6 +298,7 @@ static void free_frame(struct made *made) {
     free(frame->as.submit.gold.item);
   } else if (frame->kind == CV_ORDER_LEDGER && frame->as.ledger.has_plan) {
     cv_spec_fini(&frame->as.ledger.plan);
+    free(frame->as.ledger.gold.item);
   } else if (frame->kind == CV_ORDER_DESCRIPTION) {
     cv_spec_fini(&frame->as.description.spec);
   } else if (frame->kind == CV_ORDER_STANDINGS) {
@@ -333,6 +344,11 @@ static void assert_parts_equal(const struct cv_part *a, const struct cv_part *b)
   for (size_t i = 0; i < a->releases; i++) {
     assert_releases_equal(&a->release[i], &b->release[i]);
   }
+  assert_int_equal(a->neutrals, b->neutrals);
+  for (uint32_t i = 0; i < a->neutrals; i++) {
+    assert_true(a->neutral[i] == b->neutral[i]);
+  }
+  assert_true(a->neutral_epsilon_micro == b->neutral_epsilon_micro);
   assert_standings_equal(a->standing, a->standings, b->standing, b->standings);
 }
 
@@ -363,6 +379,7 @@ static void assert_frames_equal(const struct cv_order_frame *a, const struct cv_
       assert_int_equal(a->as.ledger.has_plan, b->as.ledger.has_plan);
       if (a->as.ledger.has_plan) {
         assert_specs_equal(&a->as.ledger.plan, &b->as.ledger.plan);
+        assert_same_gold(&a->as.ledger.gold, &b->as.ledger.gold);
       }
       break;
     case CV_ORDER_STATEMENT:

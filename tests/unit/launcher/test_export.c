@@ -29,6 +29,7 @@ static struct cv_standing standings[] = {
     {.arm = 0, .rank_class = 1, .tokens = 6000, .mean = 1.0 / 3, .radius = 0.1},
     {.arm = 1, .rank_class = 0, .tokens = 6000, .mean = -0.00001, .radius = 0.1},
 };
+static int64_t neutral[] = {-3, 41};
 
 /* As a broker sends it: spec, plans, releases, the standings last. */
 static void gather(struct cv_export *export) {
@@ -48,7 +49,13 @@ static void gather(struct cv_export *export) {
   assert_int_equal(cv_params_set_number(&first.spec.policy.params, "alpha", 0.1), CV_OK);
   assert_int_equal(cv_params_set_text(&first.spec.policy.params, "radius", "sound"), CV_OK);
   const struct cv_part middle = {.campaign = 5, .plans = 1, .plan = &plan, .releases = 2, .release = releases};
-  const struct cv_part last = {.campaign = 5, .standings = 2, .standing = standings, .last = true};
+  const struct cv_part last = {.campaign = 5,
+                               .standings = 2,
+                               .standing = standings,
+                               .last = true,
+                               .neutrals = 2,
+                               .neutral = neutral,
+                               .neutral_epsilon_micro = 250000};
   assert_int_equal(cv_export_add(export, &first), CV_OK);
   assert_int_equal(cv_export_add(export, &middle), CV_OK);
   assert_false(export->complete);
@@ -98,6 +105,9 @@ static void test_round_trip(void **state) {
   assert_near(again.release[1].noise.group[1].scale, 1.0 / 3, 0);
   assert_int_equal(again.standings, 2);
   assert_near(again.standing[0].mean, 1.0 / 3, 0);
+  assert_int_equal(again.neutrals, 2);
+  assert_memory_equal(again.neutral, neutral, sizeof(neutral));
+  assert_int_equal(again.neutral_epsilon_micro, 250000);
   /* An export that was read is written unchanged. */
   char *twice = as_json(&again);
   assert_non_null(strstr(twice, "\"releases\""));
@@ -216,9 +226,9 @@ static void test_csv(void **state) {
   cv_export_write_result_csv(&export, &lies, to);
   assert_int_equal(fclose(to), 0);
   assert_string_equal(text,
-                      "arm,item,class,tokens,mean,radius,lies_safe,lies_turn,class_last,held\n"
-                      "0,\"plain\",1,6000,0.333333333,0.1,12,,,\n"
-                      "1,\"with \"\"quotes\"\", and a comma\",,6000,-1e-05,0.1,,,,\n");
+                      "arm,item,class,tokens,mean,radius,lies_safe,lies_turn,class_last,held,neutral\n"
+                      "0,\"plain\",1,6000,0.333333333,0.1,12,,,,-3\n"
+                      "1,\"with \"\"quotes\"\", and a comma\",,6000,-1e-05,0.1,,,,,41\n");
   free(text);
   to = open_memstream(&text, &n);
   cv_export_write_releases_csv(&export, to);

@@ -48,7 +48,7 @@ static struct cv_exposure find(const struct cv_prepared *prepared, const uint64_
                                       .source = &prepared->source,
                                       .spec = &prepared->file.spec,
                                       .tokens = tokens,
-                                      .token_micro = cv_exposure_token_micro(&prepared->file.spec),
+                                      .token_micro = cv_exposure_token_micro(&prepared->file),
                                       .is_exact = cv_spec_is_exact(&prepared->file.spec),
                                       .is_seed_known = is_seed_known};
   assert_int_equal(cv_exposure_find(&ask, &exposure), CV_OK);

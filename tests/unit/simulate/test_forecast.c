@@ -138,10 +138,10 @@ static void test_items_without_means_and_gold_items(void **state) {
   cv_forecast_fini(&forecast);
   cv_prepared_fini(&campaign);
   prepare(
-      "{list: [{name: gold, mean: 1}, {name: a, mean: 0.9}, {name: b, mean: 0.1}]}\n"
-      "gold: {items: {gold: 1}, tolerance: 0.1}",
-      "{name: ppar-kl, alpha: 0.1}", "{mechanism: segments, epsilon: 1, tokens_per_worker: 60, repeat: true}", 50000,
-      &campaign);
+      "{list: [{name: gold, mean: 1}, {name: a, mean: 0.9}, {name: b, mean: 0.1}, {name: c, mean: 0}, "
+      "{name: d, mean: 0}, {name: e, mean: 1}]}\n"
+      "gold: {items: {gold: 1, c: 0, d: 0, e: 1}, tolerance: 0.1, share: 0.5, level: 0.01}",
+      "{name: ppar-kl, alpha: 0.1}", "{mechanism: segments, epsilon: 1, tokens_per_worker: 6}", 50000, &campaign);
   ask = (struct cv_forecast_ask){.campaign = &campaign, .seed = 5, .runs = 4};
   make(&ask, &forecast);
   assert_int_equal(forecast.arms, 2);
