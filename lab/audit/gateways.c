@@ -12,7 +12,7 @@
 #include "lab/audit/subjects.h"
 #include "worker/core.h"
 
-enum { ARMS = 2, WORKERS = 4, TOKENS = 4, SEEN_MAX = 5, NOW_MS = 1000, LEASE_MS = 5000 };
+enum { ARMS = 3, WORKERS = 4, TOKENS = 4, SEEN_MAX = 5, NOW_MS = 1000, LEASE_MS = 5000 };
 /* The numbers of the campaigns: the second one has the same name, the third one is about another data file. */
 enum { FIRST = 7, SECOND, OTHER, CAMPAIGNS_MAX = 3 };
 
@@ -29,6 +29,7 @@ struct lie {
   uint32_t tokens; /* of a worker in a campaign */
   uint64_t limit;  /* accept.tokens; 0: none */
   bool is_unsound; /* known to disclose more than the claim */
+  bool pairs;      /* the opinion is about arm 0 and its opponent, arm 1 */
   uint32_t share;
   enum cv_err (*tell)(struct stage *stage);
   uint32_t seen;
@@ -38,7 +39,7 @@ struct lie {
 /* One gateway at a time, the key that all have, and what their folder `state` keeps. */
 struct stage {
   const struct lie *lie;
-  int64_t audited; /* the score of the audited opinion: of arm 0, place 0 */
+  int64_t audited; /* the score of the audited opinion: about arm 0, at place 0 */
   struct cv_rng *rng;
   uint8_t key[CV_COIN_KEY_BYTES];
   uint32_t given[WORKERS];
@@ -56,7 +57,8 @@ static const int64_t NOTHING = -1;
 
 static enum cv_err score_of_audited(void *data, uint32_t arm, const struct cv_moment *at, int64_t *ret_score) {
   const struct stage *stage = data;
-  *ret_score = arm == 0 && at->place == 0 ? stage->audited : 0;
+  uint32_t opponent = stage->lie->pairs ? 2 : 0; /* 1 + arm 1 */
+  *ret_score = arm == 0 && at->place == 0 && at->opponent == opponent ? stage->audited : 0;
   return CV_OK;
 }
 
@@ -119,6 +121,7 @@ static enum cv_err terms_of(const struct lie *lie, uint32_t i, struct cv_terms *
                            .epsilon_micro = CV_MICRO,
                            .tokens_per_worker = lie->tokens,
                            .arms = ARMS,
+                           .pairs = lie->pairs,
                            .lease_ms = LEASE_MS};
   (void)snprintf(ret->name, sizeof(ret->name), "%s", i + FIRST == OTHER ? "other" : "audit");
   (void)snprintf(ret->privatizer.name, sizeof(ret->privatizer.name), "%s", lie->privatizer);
@@ -175,6 +178,7 @@ struct demand {
   uint64_t campaign, worker;
   uint32_t arm;
   uint64_t place;
+  uint32_t opponent;       /* 1 + the arm that it is compared with; 0: none */
   enum cv_verdict verdict; /* on the token; CV_VERDICT_NONE: no word of it */
 };
 
@@ -185,7 +189,8 @@ static enum cv_err ask(struct stage *stage, struct demand demand) {
                              .worker = demand.worker,
                              .arms = 1,
                              .arm = {.one = demand.arm},
-                             .place = demand.place};
+                             .place = demand.place,
+                             .opponent = demand.opponent};
   stage->tickets++;
   memcpy(assign.ticket, &stage->tickets, sizeof(stage->tickets));
   CV_TRY(say(stage, &(struct cv_crowd_frame){.assigns = 1, .assign = &assign}, &sent));
@@ -292,6 +297,15 @@ static enum cv_err tell_beside(struct stage *stage) {
   return with_gateway(stage, 1, ask_beside);
 }
 
+static enum cv_err ask_opponents(struct stage *stage) {
+  CV_TRY(ask(stage, (struct demand){FIRST, 1, .arm = 0, .opponent = 1 + 1}));
+  return ask(stage, (struct demand){FIRST, 2, .arm = 0, .opponent = 1 + 2});
+}
+
+static enum cv_err tell_opponents(struct stage *stage) {
+  return with_gateway(stage, 1, ask_opponents);
+}
+
 static enum cv_err ask_weaker(struct stage *stage) {
   CV_TRY(ask(stage, (struct demand){FIRST, 1}));
   return ask(stage, (struct demand){SECOND, 2});
@@ -365,6 +379,8 @@ static const struct lie lies[] = {
     {"two keys", "randomized-response", 1, .is_unsound = true, .share = 8, TWICE(tell_two)},
     {"beside", "randomized-response", 1, .share = 8, .campaigns = 3, .tokens = TOKENS, .tell = tell_beside, .seen = 4,
      .label = {"token", "another place", "another arm", "another file"}},
+    {"beside, pairs", "randomized-response", 1, .pairs = true, .share = 8, .campaigns = 1, .tokens = TOKENS,
+     .tell = tell_opponents, .seen = 2, .label = {"token", "another opponent"}},
     {"two laws", "randomized-response", .5, 1, .share = 8, .campaigns = 2, .tokens = TOKENS, .tell = tell_weaker,
      .seen = 2, .label = {"token", "weaker token"}},
     {"two laws", "laplace", .5, 1, .share = 16, .campaigns = 2, .tokens = TOKENS, .tell = tell_weaker, .seen = 2,
@@ -387,6 +403,7 @@ static void make_works(struct stage *stage) {
   enum { PRINT = 77 };
   stage->work[0] = (struct cv_work){.campaign = "audit",
                                     .arms = ARMS,
+                                    .pairs = stage->lie->pairs,
                                     .print = PRINT,
                                     .scale = {.low = 0, .high = 5},
                                     .is_part = stage->lie->source == FROM_PART,
