@@ -444,16 +444,17 @@ static enum cv_err add_two_brokers(struct cv_audit_plan *plan, bool full) {
 }
 
 /* Every lie to gateways, and the rows of data files with a declared scale and without one. */
-static void add_gateway(struct cv_audit_plan *plan) {
+static enum cv_err add_gateway(struct cv_audit_plan *plan) {
   struct cv_audit_subject subject;
   for (size_t i = 0; i < cv_audit_gateways(); i++) {
-    cv_audit_gateway(i, &subject);
+    CV_TRY(cv_audit_gateway(i, &subject));
     keep(plan, &subject);
   }
   cv_audit_scale(true, CV_MICRO, &subject);
   keep(plan, &subject);
   cv_audit_scale(false, CV_MICRO, &subject);
   keep(plan, &subject);
+  return CV_OK;
 }
 
 static void add_laplace(struct cv_audit_plan *plan) {
@@ -469,7 +470,7 @@ static enum cv_err fill(struct cv_audit_plan *plan, bool full) {
   CV_TRY(add_privatizers(plan, full));
   CV_TRY(add_pipelines(plan, full));
   CV_TRY(add_two_brokers(plan, full));
-  add_gateway(plan);
+  CV_TRY(add_gateway(plan));
   add_laplace(plan);
   return CV_OK;
 }

@@ -50,7 +50,7 @@ void cv_audit_verify_key(bool second, struct cv_audit_subject *ret);
  * where none came. The claim is one token's epsilon, and for tokens under two laws the sum of both.
  */
 size_t cv_audit_gateways(void);
-void cv_audit_gateway(size_t at, struct cv_audit_subject *ret);
+CV_MUST_USE enum cv_err cv_audit_gateway(size_t at, struct cv_audit_subject *ret);
 
 /* The noisy sum of a data file of which one row differs, read with a declared scale, or with one that follows from its
  * rows. Both claim epsilon, that of noise for a sum which one row changes by a score of 1. */
