@@ -41,6 +41,11 @@ static void write_row(const struct cv_audit_subject *self, const struct cv_insid
   row[self->series + 3] = (int64_t)cv_mix64(view->rest + rest);
 }
 
+/* Tokens of a release. */
+static uint32_t tau_of(enum cv_lie lie) {
+  return lie == CV_LIE_SHORT || lie == CV_LIE_AGAIN ? 2 : 1;
+}
+
 static enum cv_err law_of(const struct cv_spec *spec, struct cv_privacy *ret) {
   struct cv_spec completed = *spec;
   return cv_privacy_init(&completed, &(struct cv_gate_limits){.release_tokens = 1}, ret, NULL);
@@ -50,8 +55,7 @@ static enum cv_err sample(const struct cv_audit_subject *self, bool neighbour, u
                           int64_t *row) {
   const struct cv_spec *spec = self->thing;
   const struct cv_audit_brokers *brokers = &self->brokers;
-  const struct input input = {
-      .neighbour = neighbour, .tau = brokers->lie == CV_LIE_SHORT ? 2 : 1, .stream = &self->stream};
+  const struct input input = {.neighbour = neighbour, .tau = tau_of(brokers->lie), .stream = &self->stream};
   struct cv_insider insider;
   struct cv_privacy privacy;
   struct cv_rng_seeded noise, privatizer;
@@ -100,12 +104,12 @@ static void label(const struct cv_audit_subject *self, uint32_t at, char text[CV
 /* What a lie must not show at all, an honest peer given: another arm's releases depend on no token, nothing leaves of
  * an epoch that is not complete, and nothing is released of tokens that have no place. */
 static bool is_void(enum cv_lie lie) {
-  return lie != CV_LIE_NONE && lie != CV_LIE_SLOT;
+  return lie != CV_LIE_NONE && lie != CV_LIE_SLOT && lie != CV_LIE_AGAIN;
 }
 
 static void name_setting(struct cv_audit_subject *subject, const struct cv_spec *spec) {
   static const char *const lies[] = {
-      "", ", other arm", ", slot twice", ", short closing", ", other key",
+      "", ", other arm", ", slot twice", ", asked again", ", short closing", ", other key",
   };
   const struct cv_audit_stream *stream = &subject->stream;
   const struct cv_audit_brokers *brokers = &subject->brokers;

@@ -165,9 +165,9 @@ static void draw(struct cv_rng *rng, uint8_t *ret, size_t n) {
   }
 }
 
-/* The changed token's worker answers again under its slot, as workers do while they do not know that they were counted:
- * a fresh sharding. It takes the place of the other token. */
-static enum cv_err answer_again(struct cv_insider *insider, const struct cv_share_pending *first,
+/* The changed token's worker answers again under a slot, as workers do while they do not know that they were counted: a
+ * fresh sharding. It takes the place of the other token. */
+static enum cv_err answer_again(struct cv_insider *insider, const struct cv_share_pending *first, uint32_t slot,
                                 struct cv_share_pending *again) {
   uint8_t leader[CV_SPLIT_LEADER_MOST], seed[CV_SPLIT_SEED_BYTES], rand[CV_PRIO_MAX_RAND_BYTES];
   uint8_t nonce[CV_SPLIT_SEAL_NONCE_BYTES], bound[CV_SPLIT_BOUND_BYTES];
@@ -177,7 +177,7 @@ static enum cv_err answer_again(struct cv_insider *insider, const struct cv_shar
   draw(insider->fresh, rand, sizeof(rand));
   draw(insider->fresh, again->token.nonce, sizeof(again->token.nonce));
   again->token.worker = first->token.worker;
-  again->token.slot = first->token.slot;
+  again->token.slot = slot;
   again->counter += CV_INSIDER_TOKENS;
   cv_prio_shard(prio, insider->context.bytes, CV_DIGEST_BYTES, insider->measurement, again->token.nonce, rand, leader,
                 seed);
@@ -186,6 +186,22 @@ static enum cv_err answer_again(struct cv_insider *insider, const struct cv_shar
   enum cv_err err = cv_seal_close_at(seal, nonce, bound, sizeof(bound), seed, sizeof(seed), again->sealed);
   cv_seal_free(seal);
   return err == CV_OK ? leader_of(insider, again, again->verifier, &output) : err;
+}
+
+/* The first batch with the changed token and another one of its arm, which the same worker then answers. */
+static enum cv_err ask_again(struct cv_insider *insider, struct cv_share_batch *batch) {
+  struct cv_share_pending *changed = NULL, *other = NULL;
+  for (size_t i = 0; i < batch->tokens; i++) {
+    struct cv_share_pending *pending = &batch->token[i];
+    bool is_first = pending->token.place == 0;
+    changed = is_changed(insider, &pending->token) && is_first ? pending : changed;
+    other = is_changed(insider, &pending->token) && !is_first ? pending : other;
+  }
+  if (insider->lied || changed == NULL || other == NULL) {
+    return CV_OK;
+  }
+  insider->lied = true;
+  return answer_again(insider, changed, changed->token.slot ^ 1, other);
 }
 
 /* The first batch of two tokens with the changed one, which comes first from then on. */
@@ -208,7 +224,9 @@ static enum cv_err lie_about(struct cv_insider *insider, struct cv_share_batch *
     batch->tokens = 1;
     insider->alone = true;
   }
-  return insider->lie == CV_LIE_SLOT ? answer_again(insider, &batch->token[0], &batch->token[1]) : CV_OK;
+  return insider->lie == CV_LIE_SLOT
+             ? answer_again(insider, &batch->token[0], batch->token[0].token.slot, &batch->token[1])
+             : CV_OK;
 }
 
 static enum cv_err bend_batch(struct cv_insider *insider, struct cv_share_frame *frame) {
@@ -223,7 +241,7 @@ static enum cv_err bend_batch(struct cv_insider *insider, struct cv_share_frame 
   insider->batch = *batch;
   insider->batch.token = insider->pending;
   frame->batch = &insider->batch;
-  return lie_about(insider, &insider->batch);
+  return insider->lie == CV_LIE_AGAIN ? ask_again(insider, &insider->batch) : lie_about(insider, &insider->batch);
 }
 
 /* The co-broker counts other tokens than the broker: it is told what it expects. */

@@ -22,6 +22,7 @@ enum cv_lie {
   CV_LIE_NONE,
   CV_LIE_ARM,   /* two tokens under each other's arm */
   CV_LIE_SLOT,  /* a worker's answer, and its second answer under the same slot, in two places */
+  CV_LIE_AGAIN, /* the same under another slot, in two places of one arm */
   CV_LIE_SHORT, /* an epoch of two tokens is closed with the first one */
   CV_LIE_KEY,   /* the co-broker has no place for any token, and then another verify key */
 };

@@ -405,7 +405,8 @@ static enum cv_err add_lies(struct cv_audit_plan *plan) {
     struct cv_audit_subject subject;
     struct cv_audit_stream stream = {.items = 1, .changed = 1, .score = CV_GRID};
     struct cv_audit_brokers brokers = {.lie = lie, .is_cobroker = lie == CV_LIE_KEY};
-    const struct cv_spec *spec = two_brokers(plan, "batch", lie == CV_LIE_SHORT ? 4 : 2);
+    struct cv_spec *spec = two_brokers(plan, "batch", lie == CV_LIE_SHORT || lie == CV_LIE_AGAIN ? 4 : 2);
+    spec->tokens_per_worker = lie == CV_LIE_AGAIN ? 2 : 1;
     CV_TRY(cv_audit_two_brokers(spec, &stream, &brokers, &subject));
     subject.share = TWO_SHARE;
     keep(plan, &subject);

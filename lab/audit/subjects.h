@@ -32,10 +32,11 @@ CV_MUST_USE enum cv_err cv_audit_pipeline(const struct cv_spec *spec, const stru
  * with the third-party: it sees all that the other one sends, and knows its own noise and its own shares. The claim is
  * the epsilon that the other broker's noise alone has to keep. There are at most CV_INSIDER_ROUNDS releases of an arm.
  *
- * It may lie. Then a run ends with what comes of it: a slot in two places may show no more than one token's
- * epsilon; with a token under another arm, the adversary looks only at that arm's releases, and there, as after a short
- * closing or with another verify key, it may learn nothing at all, so that the claim is 0. A short closing needs two
- * tokens in each release, and every lie a stream whose first item is changed, on arm 0.
+ * It may lie. Then a run ends with what comes of it: a slot in two places, or a second answer of a worker to one
+ * question under another slot, may show no more than one token's epsilon; with a token under another arm, the adversary
+ * looks only at that arm's releases, and there, as after a short closing or with another verify key, it may learn
+ * nothing at all, so that the claim is 0. A short closing and a second answer need two tokens in each release, the
+ * latter also two tokens of a worker, and every lie a stream whose first item is changed, on arm 0.
  */
 CV_MUST_USE enum cv_err cv_audit_two_brokers(const struct cv_spec *spec, const struct cv_audit_stream *stream,
                                              const struct cv_audit_brokers *brokers, struct cv_audit_subject *ret);
