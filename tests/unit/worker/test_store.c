@@ -14,7 +14,7 @@
 
 #include "tests/support/alloc_fault.h"
 #include "tests/support/own_folder.h"
-#include "worker/store.h"
+#include "worker/keeper.h"
 
 /* Each draws another key. */
 static enum cv_err open_store(uint64_t first, uint64_t last, const uint8_t *key, struct cv_worker_store **ret,
@@ -217,6 +217,29 @@ static void test_answers_are_known_by_campaign_and_worker(void **state) {
   cv_worker_store_close(given);
 }
 
+/* What the core says is what the next process is told. */
+static void test_the_keeper_keeps_answers(void **state) {
+  static const struct cv_terms films = {.id = 1, .name = "films"}, again = {.id = 2, .name = "films"};
+  struct cv_why why;
+  struct cv_keeper keeper;
+  uint64_t sum[2] = {0};
+  struct cv_worker_store *given = opened(1, 5);
+  cv_keeper_init(&keeper, given, 0);
+  keeper.record.answer(keeper.record.data, &films, 2, 7, true);
+  keeper.record.answer(keeper.record.data, &films, 3, 8, true);
+  keeper.record.answer(keeper.record.data, &films, 3, 8, false);
+  assert_false(keeper.failed);
+  keep(given);
+  cv_worker_store_close(given);
+  given = opened(1, 5);
+  cv_keeper_init(&keeper, given, 0);
+  assert_int_equal(keeper.record.answered(keeper.record.data, &films, add_answer, &sum[0], &why), CV_OK);
+  assert_int_equal(keeper.record.answered(keeper.record.data, &again, add_answer, &sum[1], &why), CV_OK);
+  assert_int_equal(sum[0], 2007);
+  assert_int_equal(sum[1], 0);
+  cv_worker_store_close(given);
+}
+
 static void test_one_process_at_a_time_has_the_file(void **state) {
   struct cv_worker_store *given = opened(1, 2), *other = NULL;
   struct cv_why why;
@@ -337,6 +360,7 @@ int main(void) {
                                       remove_folder),
       cmocka_unit_test_setup_teardown(test_the_rows_of_a_part_that_have_left_are_known, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_answers_are_known_by_campaign_and_worker, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_the_keeper_keeps_answers, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_one_process_at_a_time_has_the_file, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_what_was_changed_is_refused, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_a_count_out_of_range_is_refused, make_folder, remove_folder),
