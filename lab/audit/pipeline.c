@@ -16,7 +16,7 @@
 #include "worker/core.h"
 
 /* A broker's lie may stop the campaign: the run ends that many turns later. */
-enum { TURNS_MAX = 100000, TURNS_AFTER_LIE = 20, LEASE_MS = 1000, TURN_MS = 1, SESSIONS = 4 };
+enum { TURNS_MAX = 100000, TURNS_AFTER_LIE = 20, LEASE_MS = 1000, TURN_MS = 1, SESSIONS = 4, OPEN_MAX = 8 };
 
 struct run {
   const struct cv_pipeline *pipeline;
@@ -41,6 +41,13 @@ struct run {
   uint32_t campaign; /* from 0 */
   bool done;
   struct cv_work work;
+  /* Of workers that are asked. */
+  struct cv_asker asker;
+  size_t questions;
+  struct {
+    uint64_t number;
+    int64_t score;
+  } open[OPEN_MAX];
 };
 
 static enum cv_err tag(void *data, const void *bytes, size_t bytes_n, uint8_t *to, size_t n) {
@@ -60,6 +67,15 @@ static bool is_recruitment(const struct cv_pipeline *pipeline) {
   return pipeline->spec->cost_micro != NULL;
 }
 
+static bool is_asked(const struct cv_pipeline *pipeline) {
+  return pipeline->answer != NULL;
+}
+
+/* The arms in a plan. */
+static uint32_t arms_of(const struct cv_pipeline *pipeline) {
+  return is_asked(pipeline) ? 1 : pipeline->spec->arms;
+}
+
 /* The tokens of each arm in a plan. */
 static uint32_t wanted(const struct cv_pipeline *pipeline, uint64_t plan) {
   return is_recruitment(pipeline) && plan > 2 ? pipeline->tau << (plan - 2) : pipeline->tau;
@@ -71,6 +87,9 @@ static bool is_two(const struct cv_pipeline *pipeline) {
 
 /* With two brokers some more: tokens that a lie spoils are given by others. */
 static uint64_t last_worker(const struct cv_pipeline *pipeline) {
+  if (is_asked(pipeline)) {
+    return (uint64_t)pipeline->rounds * pipeline->tau;
+  }
   return pipeline->spec->tokens * (is_two(pipeline) ? 2 : 1);
 }
 
@@ -198,14 +217,50 @@ static enum cv_err make_second(struct run *run) {
 
 /* ---- the pool ---- */
 
+static void open_question(void *data, const struct cv_question *question) {
+  struct run *run = data;
+  CV_REQUIRE(run->questions < OPEN_MAX);
+  run->open[run->questions].number = question->number;
+  run->open[run->questions++].score = run->pipeline->answer(run->pipeline->data, question->worker, question->arm);
+}
+
+static void withdraw(void *data, uint64_t question, enum cv_withdrawn why) {
+}
+
+static void told(void *data, uint64_t question, enum cv_verdict verdict) {
+}
+
+static enum cv_err answer_questions(struct run *run, struct cv_why *why) {
+  for (size_t i = 0; i < run->questions; i++) {
+    const struct cv_score_answer answer = {.value = run->open[i].score};
+    CV_TRY(cv_worker_answer(run->pool, run->open[i].number, &answer, why));
+  }
+  run->questions = 0;
+  return CV_OK;
+}
+
+/* A frame of the broker. */
+static enum cv_err tell_pool(struct run *run, const struct cv_crowd_frame *frame, struct cv_why *why) {
+  struct cv_crowd_frame bent = *frame;
+  struct cv_terms terms;
+  if (is_asked(run->pipeline) && frame->campaigns == 1) {
+    terms = frame->campaign[0];
+    terms.repeat = true;
+    bent.campaign = &terms;
+  }
+  CV_TRY(cv_worker_on_crowd(run->pool, &bent, run->now_ms, why));
+  return answer_questions(run, why);
+}
+
 static enum cv_err make_pool(struct run *run, struct cv_why *why) {
   const struct cv_spec *spec = run->pipeline->spec;
   run->work = (struct cv_work){
       .campaign = spec->name, .arms = spec->arms, .hires = is_recruitment(run->pipeline), .score = score, .data = run};
+  run->asker = (struct cv_asker){.ask = open_question, .withdraw = withdraw, .told = told, .data = run};
   const struct cv_worker_config config = {
       .first = 1,
       .last = last_worker(run->pipeline),
-      .concurrency = 64,
+      .concurrency = is_asked(run->pipeline) ? 1 : 64,
       .accept = {.requesters = "r",
                  .privatizers = spec->privatizer.name,
                  .mechanisms = spec->mechanism.name,
@@ -215,6 +270,7 @@ static enum cv_err make_pool(struct run *run, struct cv_why *why) {
                  .pairs = is_two(run->pipeline) ? 1 : 0},
       .work = &run->work,
       .works = 1,
+      .asker = is_asked(run->pipeline) ? &run->asker : NULL,
       .rng = run->pipeline->privatizer,
       .session = is_two(run->pipeline) ? &run->session : NULL,
   };
@@ -284,7 +340,7 @@ static enum cv_err finish(struct run *run, struct cv_why *why) {
 
 static enum cv_err next_plan(struct run *run, struct cv_why *why) {
   const struct cv_pipeline *pipeline = run->pipeline;
-  uint32_t arms = pipeline->spec->arms;
+  uint32_t arms = arms_of(pipeline);
   if (run->plans == pipeline->rounds) {
     return finish(run, why);
   }
@@ -335,7 +391,7 @@ static enum cv_err on_release(struct run *run, const struct cv_release *release,
   struct cv_rank_number ack = {.campaign = run->position.campaign, .number = release->number};
   CV_TRY(cv_broker_on_rank(run->broker, run->thirdparty, &(struct cv_rank_frame){.acks = 1, .ack = &ack}, run->now_ms,
                            why));
-  return ++run->releases == run->plans * arms ? next_plan(run, why) : CV_OK;
+  return ++run->releases == run->plans * arms_of(run->pipeline) ? next_plan(run, why) : CV_OK;
 }
 
 static enum cv_err on_rank(struct run *run, const struct cv_rank_frame *frame, struct cv_why *why) {
@@ -356,7 +412,7 @@ static enum cv_err on_rank(struct run *run, const struct cv_rank_frame *frame, s
   if (frame->refused + frame->stops + frame->closed == 0 || run->done || lied) {
     return CV_OK;
   }
-  if (frame->closed == 0 || run->releases < run->pipeline->rounds * (uint64_t)run->pipeline->spec->arms) {
+  if (frame->closed == 0 || run->releases < run->pipeline->rounds * (uint64_t)arms_of(run->pipeline)) {
     return cv_fail(why, CV_ERR_STATE, "the broker ended the campaign before the end of the script");
   }
   run->campaign++;
@@ -436,7 +492,7 @@ static enum cv_err deliver(struct run *run, struct cv_why *why) {
     if (out.schema == CV_SCHEMA_RANK) {
       CV_TRY(on_rank(run, out.frame.rank, why));
     } else if (out.schema == CV_SCHEMA_CROWD) {
-      CV_TRY(cv_worker_on_crowd(run->pool, out.frame.crowd, run->now_ms, why));
+      CV_TRY(tell_pool(run, out.frame.crowd, why));
     } else if (out.schema == CV_SCHEMA_SHARE) {
       CV_TRY(tell_cobroker(run, out.frame.share, why));
     } else if (out.frame.order->kind == CV_ORDER_ERROR) {

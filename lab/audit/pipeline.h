@@ -17,6 +17,10 @@ struct cv_pipeline {
   uint32_t campaigns, rounds, tau;
   /* The score of a token; `place` is its number among the arm's tokens of the campaign. All counted from 0. */
   int64_t (*score)(const void *data, uint32_t campaign, uint32_t arm, uint64_t place);
+  /* Set in place of `score`: what a worker says of an arm, whenever it is asked. All plans are for arm 0 then, and as
+   * many workers as tokens come one after the other, whoever answered first. They believe that the campaign repeats
+   * questions: that a worker answers once is up to the brokers. */
+  int64_t (*answer)(const void *data, uint64_t worker, uint32_t arm);
   const void *data;
   struct cv_rng *noise, *privatizer;
   /* With two brokers: one of them as an adversary, on the line between both. There is one campaign. */

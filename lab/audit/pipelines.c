@@ -21,6 +21,20 @@ static int64_t score(const void *data, uint32_t campaign, uint32_t arm, uint64_t
   return input->neighbour ? stream->score : 0;
 }
 
+/* The neighbours differ in what one worker says of the arm. */
+static int64_t answer(const void *data, uint64_t worker, uint32_t arm) {
+  const struct input *input = data;
+  const struct cv_audit_stream *stream = input->stream;
+  if (arm != stream->arm || worker != stream->changed) {
+    return stream->base;
+  }
+  return input->neighbour ? stream->score : 0;
+}
+
+static bool is_asked(const struct cv_spec *spec) {
+  return spec->tokens_per_worker > 1 && spec->cost_micro == NULL;
+}
+
 static enum cv_err sample(const struct cv_audit_subject *self, bool neighbour, uint64_t stream, uint64_t runs,
                           int64_t *row) {
   const struct input input = {.neighbour = neighbour, .stream = &self->stream};
@@ -32,6 +46,7 @@ static enum cv_err sample(const struct cv_audit_subject *self, bool neighbour, u
                                        .rounds = self->stream.items,
                                        .tau = 1,
                                        .score = score,
+                                       .answer = is_asked(self->thing) ? answer : NULL,
                                        .data = &input,
                                        .noise = &noise.rng,
                                        .privatizer = &privatizer.rng};
@@ -55,7 +70,8 @@ enum cv_err cv_audit_pipeline(const struct cv_spec *spec, const struct cv_audit_
   enum { ARMS = 2 };
   uint32_t campaigns = stream->campaigns == 0 ? 1 : stream->campaigns;
   uint32_t width = ARMS * campaigns * stream->items + 1;
-  if (spec->arms != ARMS || width > CV_AUDIT_WIDTH_MAX || width - 1 > CV_AUDIT_KEYS_MAX) {
+  if ((is_asked(spec) && stream->arm > 0) || spec->arms != ARMS || width > CV_AUDIT_WIDTH_MAX ||
+      width - 1 > CV_AUDIT_KEYS_MAX) {
     return CV_ERR_LIMIT;
   }
   /* The claim is the broker's own account of what it has spent, not a formula repeated here. */
@@ -83,7 +99,10 @@ enum cv_err cv_audit_pipeline(const struct cv_spec *spec, const struct cv_audit_
   (void)snprintf(ret->part, sizeof(ret->part), "pipeline");
   (void)snprintf(ret->setting, sizeof(ret->setting), "%.20s%s, %.14s%s, n %u%s, item %c%u%s", spec->privatizer.name,
                  privacy.local.delta_pico > 0 ? " delta" : "", spec->mechanism.name,
-                 spec->cost_micro != NULL ? " hires" : "", stream->items, campaigns > 1 ? " twice" : "", arm_name,
-                 stream->changed, stream->base > 0 ? ", full" : "");
+                 spec->cost_micro != NULL ? " hires"
+                 : is_asked(spec)         ? " asked"
+                                          : "",
+                 stream->items, campaigns > 1 ? " twice" : "", arm_name, stream->changed,
+                 stream->base > 0 ? ", full" : "");
   return CV_OK;
 }

@@ -258,6 +258,7 @@ static const struct way {
   bool full;
   uint32_t arity, campaigns; /* campaigns 0: 1 */
   bool hires;                /* a recruitment: rounds 3, so that each segment has an item that is changed */
+  bool asks;                 /* workers that could give two tokens */
 } ways[] = {
     {NULL, "hybrid", 1, false},
     {NULL, "hybrid", 4, false},
@@ -278,6 +279,8 @@ static const struct way {
     {NULL, "kary", 5, false, .arity = 3},
     {NULL, "segments", 3, false, .campaigns = 2},
     {NULL, "segments", 3, false, .hires = true},
+    {NULL, "batch", 4, false, .asks = true},
+    {NULL, "hybrid", 4, false, .asks = true},
 };
 
 /* Adds one score in the middle with many runs, then a sweep over the scores of both arms. */
@@ -300,6 +303,16 @@ static enum cv_err add_both(struct cv_audit_plan *plan, const struct cv_spec *sp
   return CV_OK;
 }
 
+/* Adds the answer of the first worker, who comes again before the last one does. */
+static enum cv_err add_asked(struct cv_audit_plan *plan, const struct cv_spec *spec, const struct way *way, bool full) {
+  struct cv_audit_subject subject;
+  const struct cv_audit_stream stream = {.items = way->rounds, .changed = 1, .score = CV_GRID};
+  CV_TRY(cv_audit_pipeline(spec, &stream, &subject));
+  subject.share = full ? 1 : TWO_SHARE;
+  keep(plan, &subject);
+  return CV_OK;
+}
+
 /* Two workers, who are paid one unit of money for each token. */
 static void make_recruitment(struct cv_spec *spec, uint32_t rounds) {
   static uint64_t cost_micro[] = {CV_MICRO, CV_MICRO}, worker[] = {1, 2};
@@ -318,7 +331,7 @@ static enum cv_err add_way(struct cv_audit_plan *plan, const struct way *way, bo
                            .policy.name = "ppar",
                            .privatizer.name = "none",
                            .epsilon_micro = 1000000,
-                           .tokens_per_worker = 1,
+                           .tokens_per_worker = way->asks ? 2 : 1,
                            .tokens = 2 * (uint64_t)way->rounds};
   (void)snprintf(spec->mechanism.name, sizeof(spec->mechanism.name), "%s", way->mechanism);
   if (way->hires) {
@@ -330,7 +343,7 @@ static enum cv_err add_way(struct cv_audit_plan *plan, const struct way *way, bo
   if (way->local != NULL) {
     CV_TRY(choose(way->local, &spec->privatizer));
   }
-  return add_both(plan, spec, way, full);
+  return way->asks ? add_asked(plan, spec, way, full) : add_both(plan, spec, way, full);
 }
 
 static bool has_delta(const struct local *local) {

@@ -23,6 +23,9 @@ CV_MUST_USE enum cv_err cv_audit_privatizer(const struct cv_choice *choice, uint
 /*
  * Campaigns through the cores of worker and broker: two arms with stream->items releases each, of one token each; one
  * worker's score differs. The adversary sees all that the third-party receives. `spec` must outlive the subject.
+ *
+ * If a worker may give several tokens, and is not hired, then workers are asked, all about the first arm, and what
+ * differs is the answer of the worker with the number of the changed item.
  */
 CV_MUST_USE enum cv_err cv_audit_pipeline(const struct cv_spec *spec, const struct cv_audit_stream *stream,
                                           struct cv_audit_subject *ret);
