@@ -168,14 +168,18 @@ static enum cv_err tell_answered_pair(struct cv_stage *stage) {
   return cv_stage_gateway(stage, 1, ask_reverse);
 }
 
+static enum cv_err ask_second_campaign(struct cv_stage *stage) {
+  return cv_stage_ask(stage, (struct cv_stage_demand){CV_STAGE_SECOND, 1, .verdict = CV_VERDICT_ACCEPTED});
+}
+
 static enum cv_err ask_under_another_number(struct cv_stage *stage) {
   CV_TRY(ask_once(stage));
-  return cv_stage_ask(stage, (struct cv_stage_demand){CV_STAGE_SECOND, 1, .verdict = CV_VERDICT_ACCEPTED});
+  return ask_second_campaign(stage);
 }
 
 static enum cv_err tell_limited(struct cv_stage *stage) {
   CV_TRY(cv_stage_gateway(stage, 1, ask_under_another_number));
-  return cv_stage_gateway(stage, 1, ask_once);
+  return cv_stage_gateway(stage, 1, ask_second_campaign);
 }
 
 #define RESPONSE "randomized-response"
