@@ -41,7 +41,8 @@ struct cv_work {
   const char *const *name; /* of each arm; the core does not use them */
   bool pairs;              /* its scores are comparisons with an opponent */
   uint64_t print;          /* its scores are those of a data file with this fingerprint; 0: they are not ... */
-  const char *file;        /* ... its path, which the core does not use */
+  const char *file;        /* ... its path, which the core does not use, ... */
+  const char *real_file;   /* ... and the one without symbolic links, which is the same under all names */
   struct cv_scale scale;   /* ... their declared scale; none: a range of their own */
   bool is_drawn;           /* its scores are rows of a file that may be drawn again and again */
   bool is_part;            /* ... a part of its rows, which leave in an order of their own, whatever the place is */

@@ -312,6 +312,13 @@ static enum cv_err check_no_store(const struct shell *shell, struct cv_why *why)
                  "missing state; expected a state folder for the counts of tokens, as accept.tokens is set");
 }
 
+/* The path may come to lead to another file, and the file may be reached by another path. The file first: a path by
+ * which it is refused is not recorded. */
+static enum cv_err store_data(struct shell *shell, const struct cv_work *work, struct cv_why *why) {
+  CV_TRY(cv_worker_store_data(shell->store, work->real_file, work->print, why));
+  return cv_worker_store_data(shell->store, work->file, work->print, why);
+}
+
 /* A second gateway of the file would not have this one's order, or its coins. It cannot be seen from here. */
 static void say_own_order(const struct shell *shell) {
   const char *file = cv_works_remembers(&shell->works, cv_accept_is_local(shell->settings->accept_privatizers));
@@ -338,7 +345,7 @@ static enum cv_err open_store(struct shell *shell, struct cv_why *why) {
                               why));
   for (size_t i = 0; i < shell->works.works; i++) {
     const struct cv_work *work = &shell->works.work[i];
-    CV_TRY(work->print == 0 ? CV_OK : cv_worker_store_data(shell->store, work->file, work->print, why));
+    CV_TRY(work->print == 0 ? CV_OK : store_data(shell, work, why));
   }
   cv_works_order(&shell->works, cv_worker_store_key(shell->store));
   if (key == NULL) {

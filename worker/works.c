@@ -17,7 +17,8 @@ enum { WORKS_MAX = 64 };
 struct cv_served {
   struct cv_campaign_file campaign;
   struct cv_score_source source;
-  bool is_seeded; /* by its campaign file or the worker's settings, not at random */
+  char *real_file; /* NULL: no data file; owned */
+  bool is_seeded;  /* by its campaign file or the worker's settings, not at random */
 };
 
 static enum cv_err score(void *data, uint32_t arm, const struct cv_moment *at, int64_t *ret_score) {
@@ -65,6 +66,12 @@ static bool is_drawn(const struct cv_items *items) {
   return items->source == CV_SOURCE_CSV && items->csv.replacement;
 }
 
+static enum cv_err find_file(struct cv_served *served, struct cv_why *why) {
+  const char *file = cv_items_file(&served->campaign.items);
+  served->real_file = file == NULL ? NULL : realpath(file, NULL);
+  return file == NULL || served->real_file != NULL ? CV_OK : cv_fail(why, CV_ERR_IO, "%s: %s", file, strerror(errno));
+}
+
 /* Loads one campaign file and appends its work. */
 static enum cv_err add(struct cv_works *works, const char *path, const struct cv_works_ask *ask, struct cv_rng *rng,
                        struct cv_why *why) {
@@ -87,6 +94,7 @@ static enum cv_err add(struct cv_works *works, const char *path, const struct cv
   }
   CV_TRY(take_part(served, ask, why));
   CV_TRY(cv_score_source_init(&served->source, &served->campaign, own, why));
+  CV_TRY(find_file(served, why));
   if (served->source.persons.persons > 0) {
     works->persons = &served->source.persons;
     works->file = served->campaign.items.csv.file;
@@ -103,6 +111,7 @@ static enum cv_err add(struct cv_works *works, const char *path, const struct cv
                                                    .pairs = served->campaign.spec.pairs,
                                                    .print = ask->are_asked ? 0 : served->source.print,
                                                    .file = cv_items_file(&served->campaign.items),
+                                                   .real_file = served->real_file,
                                                    .is_drawn = !ask->are_asked && is_drawn(&served->campaign.items),
                                                    .is_part = ask->parts > 1,
                                                    .scale = scale_of(&served->campaign.items),
@@ -212,6 +221,7 @@ void cv_works_fini(struct cv_works *works) {
   for (size_t i = 0; i < works->works; i++) {
     cv_score_source_fini(&works->served[i].source);
     cv_campaign_fini(&works->served[i].campaign);
+    free(works->served[i].real_file);
   }
   free(works->served);
   free(works->work);

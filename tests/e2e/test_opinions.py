@@ -216,6 +216,33 @@ def test_a_person_gives_no_second_token_for_one_that_expired(interrogate, tmp_pa
     assert daemon.stop() == 0
 
 
+@pytest.mark.parametrize("change", ["a row more", "another scale", "another choice of items"])
+def test_a_changed_file_is_refused_by_whatever_path_it_is_reached(interrogate, deployment, tmp_path, change):
+    """Its rows would be other opinions, and be randomized anew."""
+    file = write_campaign(tmp_path)
+    _, daemon = interrogate(Interrogation((1, "films", "ACCEPTED")), file)
+    assert daemon.stop() == 0
+    (tmp_path / "link.csv").symlink_to("films.csv")
+    rows, linked = (tmp_path / "films.csv").read_text(), file.read_text().replace("path: films.csv", "path: link.csv")
+    text = linked
+    if change == "a row more":
+        with open(tmp_path / "films.csv", "a") as data:
+            data.write("Alien,3,one more\n")
+    elif change == "another scale":
+        text = text.replace("[1, 5]", "[1, 6]")
+    else:
+        text = text.replace("item: film", "item: film, top: 1")
+    file.write_text(text)
+    daemon = deployment.start_worker(RANGE, file, {"seed": None, "state": deployment.state("state"), **ACCEPT_ALL})
+    assert daemon.process.wait(60) == 2
+    daemon.wait_for("films.csv belong to another data set; expected the unchanged data file")
+    (tmp_path / "films.csv").write_text(rows)
+    file.write_text(linked)
+    asked = Interrogation((1, "films", "ACCEPTED"))
+    interrogate(asked, file)
+    assert is_one_token_each(asked.values), "the unchanged one is served on"
+
+
 # --- a broker that keeps to the rules
 
 
