@@ -12,13 +12,15 @@ function lawOf({ bits, p00, p11, epsilon, delta, printed, low, high }) {
     : { bits: true, epsilon: BigInt(epsilon), delta: BigInt(delta), printed: printed !== undefined };
 }
 
-/** A token is drawn once for a question: a second draw for the same score would tell more about it. */
+/**
+ * A token is drawn once for an item, or two to compare, also where the question comes again after its time: a second draw
+ * about the same opinion would tell more of it.
+ */
 function tokenOf(form, score) {
-  const key = `token ${form.elements.secret.value} ${form.elements.question.value}`;
+  const key = JSON.stringify(["token", form.elements.secret.value, Object.entries(form.dataset)]);
   let token = sessionStorage.getItem(key);
   if (token === null) {
     token = String(privatize(lawOf(form.dataset), scoreOf(score, BigInt(form.dataset.steps))));
-    sessionStorage.clear();
     sessionStorage.setItem(key, token);
   }
   return token;

@@ -114,6 +114,19 @@ static void put_fate(const struct cv_form_view *view, struct cv_buf *out) {
   }
 }
 
+/* What an opinion is about, for form/form.js: the same in each question about it. */
+static void put_about(const struct cv_form_view *view, struct cv_buf *out) {
+  put(out, " data-campaign=\"");
+  put_text(out, view->campaign);
+  put(out, "\" data-item=\"");
+  put_text(out, view->item);
+  if (view->versus != NULL) {
+    put(out, "\" data-versus=\"");
+    put_text(out, view->versus);
+  }
+  put(out, "\"");
+}
+
 /* The law, for form/form.js. */
 static void put_law(const struct cv_form_view *view, struct cv_buf *out) {
   const struct cv_local *law = view->law;
@@ -175,6 +188,7 @@ void cv_form_put_question(const struct cv_form_view *view, struct cv_buf *out) {
   put(out, "<form method=\"post\" action=\"/answer\"");
   if (is_local) {
     put(out, " id=\"local\"");
+    put_about(view, out);
     put_law(view, out);
   }
   put(out, ">\n<input type=\"hidden\" name=\"secret\" value=\"");

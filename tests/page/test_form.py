@@ -143,7 +143,8 @@ def bodies(browser):
 
 
 def test_a_token_is_drawn_once(world, browser):
-    """Whoever goes back and sends again sends the same token, whatever the score is then."""
+    """Whoever goes back and sends again, or is asked for the item again, sends the same token, whatever the score is
+    then: else a question that comes again after each lease would tell more each time."""
     made = world(accept=LAPLACE, privatizer=("laplace", {"epsilon": 1}))
     browser.driver.get(link(made))
     browser.until("return document.getElementById('send')?.disabled === false")
@@ -153,13 +154,15 @@ def test_a_token_is_drawn_once(world, browser):
           event.preventDefault();
           tokens.push(form.elements.token.value);
         });
-        for (const score of ["10", "0", "10"]) {
+        for (const [score, question, item] of [[10, 1, "a"], [0, 1, "a"], [10, 1, "b"], [10, 2, "a"]]) {
           document.getElementById("score").value = score;
+          form.elements.question.value = question;
+          form.dataset.item = item;
           document.getElementById("send").disabled = false;
           form.requestSubmit(document.getElementById("send"));
         }
         return tokens;""")
-    assert len(drawn) == 3 and len(set(drawn)) == 1
+    assert len(drawn) == 4 and drawn[0] == drawn[1] == drawn[3] != drawn[2]
 
 
 @pytest.mark.parametrize("dark", [False, True])
