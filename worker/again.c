@@ -10,8 +10,24 @@ static struct cv_once_rule rule_of(const struct cv_worker *pool, const struct cv
   /* Who answers once is asked nothing twice; but of that only the store tells the next process. */
   bool is_kept = !campaign->work->hires &&
                  (is_asked ? is_local || !terms->repeat : !terms->repeat && terms->tokens_per_worker > 1);
+  if (!is_kept) {
+    return (struct cv_once_rule){0};
+  }
   /* A broker shows several items in a token, if at all, in campaigns with one token a worker, or that repeat. */
-  return is_kept ? cv_once_rule(terms, is_asked && !terms->pairs ? CV_VALUES_MAX : 1) : (struct cv_once_rule){0};
+  uint64_t shown = is_asked && !terms->pairs ? CV_VALUES_MAX : 1;
+  struct cv_once_rule rule = cv_once_rule(terms->arms, terms->pairs, shown * terms->tokens_per_worker);
+  rule.by_name = is_asked && is_local;
+  return rule;
+}
+
+/* The record of all campaigns of the name; NULL: the campaign has one of its own. */
+static struct cv_once *shared_by(const struct cv_worker *pool, const struct cv_worker_campaign *campaign) {
+  return campaign->once.rule.by_name ? &pool->asked[campaign->work - pool->config.work] : NULL;
+}
+
+static struct cv_once *once_of(const struct cv_worker *pool, struct cv_worker_campaign *campaign) {
+  struct cv_once *shared = shared_by(pool, campaign);
+  return shared != NULL ? shared : &campaign->once;
 }
 
 struct told {
@@ -30,36 +46,52 @@ static bool is_stored(const struct cv_worker *pool) {
   return pool->config.asker != NULL && pool->config.record != NULL;
 }
 
-static enum cv_err make(const struct cv_worker *pool, struct cv_worker_campaign *campaign,
-                        const struct cv_once_rule *rule, struct cv_why *why) {
-  struct cv_once *once = &campaign->once;
+/* The campaign as the record knows it. */
+static const struct cv_terms *number_of(const struct cv_worker_campaign *campaign) {
+  return campaign->once.rule.by_name ? NULL : &campaign->terms;
+}
+
+static enum cv_err make(const struct cv_worker *pool, const struct cv_worker_campaign *campaign,
+                        const struct cv_once_rule *rule, struct cv_once *once, struct cv_why *why) {
   const struct cv_worker_record *record = pool->config.record;
   struct told told = {.pool = pool, .once = once};
   cv_once_fini(once);
   if (cv_once_init(once, rule, campaign->terms.name, pool->config.last - pool->config.first + 1) != CV_OK) {
     return cv_fail(why, CV_ERR_NOMEM, "out of memory");
   }
-  if (rule->questions == 0 || !is_stored(pool)) {
+  if (once->answers == NULL || !is_stored(pool)) {
     return CV_OK;
   }
-  enum cv_err err = record->answered(record->data, &campaign->terms, take_stored, &told, why);
+  enum cv_err err = record->answered(record->data, campaign->work, number_of(campaign), take_stored, &told, why);
   if (err != CV_OK) {
     cv_once_fini(once); /* not a part of it: the next terms load all */
   }
   return err;
 }
 
-enum cv_err cv_again_meet(const struct cv_worker *pool, struct cv_worker_campaign *campaign, struct cv_why *why) {
+static enum cv_err meet(const struct cv_worker *pool, struct cv_worker_campaign *campaign, struct cv_why *why) {
   const struct cv_once_rule rule = rule_of(pool, campaign);
   if (cv_once_fits(&campaign->once, &rule, campaign->terms.name)) {
     return CV_OK;
   }
   return campaign->once.total == 0 && !campaign->gave
-             ? make(pool, campaign, &rule, why)
+             ? make(pool, campaign, &rule, &campaign->once, why)
              : cv_fail(why, CV_ERR_DENIED,
                        "the broker tells another name, number of arms or of tokens per worker, kind of score, "
                        "privatizer or `repeat` than before; expected terms that do not change once a worker has "
                        "answered");
+}
+
+enum cv_err cv_again_meet(const struct cv_worker *pool, struct cv_worker_campaign *campaign, struct cv_why *why) {
+  CV_TRY(meet(pool, campaign, why));
+  struct cv_once *shared = shared_by(pool, campaign);
+  if (shared == NULL || shared->answers != NULL) {
+    return CV_OK;
+  }
+  const struct cv_work *work = campaign->work;
+  uint64_t limit = pool->config.accept.tokens > 0 ? pool->config.accept.tokens : UINT64_MAX;
+  const struct cv_once_rule rule = cv_once_rule(work->arms, work->pairs, limit);
+  return make(pool, campaign, &rule, shared, why);
 }
 
 enum cv_err cv_again_bar(const struct cv_worker *pool) {
@@ -74,7 +106,8 @@ enum cv_err cv_again_bar(const struct cv_worker *pool) {
 }
 
 bool cv_again_is_over(const struct cv_worker *pool, const struct cv_worker_campaign *campaign, uint64_t worker) {
-  return cv_once_is_full(&campaign->once, worker - pool->config.first);
+  const struct cv_once *shared = shared_by(pool, campaign);
+  return cv_once_is_full(shared != NULL ? shared : &campaign->once, worker - pool->config.first);
 }
 
 /* ---- assignments ---- */
@@ -92,7 +125,7 @@ const char *cv_again_why_not(const struct cv_worker *pool, struct cv_worker_camp
   for (uint32_t i = 0; i < assign->arms; i++) {
     question[i] = cv_answered_question(assign->arms == 1 ? assign->arm.one : assign->arm.many[i], assign->opponent);
   }
-  if (cv_once_may_ask(&campaign->once, assign->worker - pool->config.first, question, assign->arms) &&
+  if (cv_once_may_ask(once_of(pool, campaign), assign->worker - pool->config.first, question, assign->arms) &&
       !has_given_row(pool, campaign, assign)) {
     return NULL;
   }
@@ -110,11 +143,12 @@ void cv_again_put(const struct cv_assign *assign, struct cv_pending *pending) {
 enum cv_err cv_again_note(const struct cv_worker *pool, struct cv_worker_campaign *campaign,
                           const struct cv_pending *pending) {
   const struct cv_worker_record *record = pool->config.record;
-  for (uint32_t i = 0; campaign->once.answers != NULL && i < pending->values; i++) {
+  struct cv_once *once = once_of(pool, campaign);
+  for (uint32_t i = 0; once->answers != NULL && i < pending->values; i++) {
     uint64_t question = cv_answered_question(pending->arm[i], pending->opponent);
-    CV_TRY(cv_once_note(&campaign->once, pending->worker - pool->config.first, question));
+    CV_TRY(cv_once_note(once, pending->worker - pool->config.first, question));
     if (is_stored(pool)) {
-      record->answer(record->data, &campaign->terms, pending->worker, question, true);
+      record->answer(record->data, campaign->work, number_of(campaign), pending->worker, question, true);
     }
   }
   return CV_OK;
@@ -123,11 +157,12 @@ enum cv_err cv_again_note(const struct cv_worker *pool, struct cv_worker_campaig
 void cv_again_forget(const struct cv_worker *pool, struct cv_worker_campaign *campaign,
                      const struct cv_pending *pending) {
   const struct cv_worker_record *record = pool->config.record;
-  for (uint32_t i = 0; campaign->once.answers != NULL && i < pending->values; i++) {
+  struct cv_once *once = once_of(pool, campaign);
+  for (uint32_t i = 0; once->answers != NULL && i < pending->values; i++) {
     uint64_t question = cv_answered_question(pending->arm[i], pending->opponent);
-    cv_once_forget(&campaign->once, pending->worker - pool->config.first, question);
+    cv_once_forget(once, pending->worker - pool->config.first, question);
     if (is_stored(pool)) {
-      record->answer(record->data, &campaign->terms, pending->worker, question, false);
+      record->answer(record->data, campaign->work, number_of(campaign), pending->worker, question, false);
     }
   }
 }

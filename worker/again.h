@@ -5,7 +5,10 @@
  *
  *   - where the terms do not say `repeat`, of all questions, unless it is hired;
  *   - of people and programs behind a privatizer always: each answer is randomized anew, so that two tokens about one
- *     opinion tell more than one. Their answers are stored, too.
+ *     opinion tell more than one. Since it is the broker that numbers campaigns, the record is one of all campaigns of
+ *     a name.
+ *
+ * The answers of people and programs are stored, too.
  */
 #ifndef CV_WORKER_AGAIN_H
 #define CV_WORKER_AGAIN_H

@@ -49,9 +49,10 @@ enum cv_err cv_worker_new(const struct cv_worker_config *config, struct cv_worke
   pool->given = calloc(config->last - config->first + 1, sizeof(*pool->given));
   pool->here = calloc(config->last - config->first + 1, sizeof(*pool->here));
   pool->met = calloc(config->works, sizeof(*pool->met));
+  pool->asked = calloc(config->works, sizeof(*pool->asked));
   pool->wish = config->stock == NULL ? NULL : calloc(config->last - config->first + 1, sizeof(*pool->wish));
   pool->spent = config->stock == NULL ? NULL : calloc(CV_SPENT_ARMS_MOST, sizeof(*pool->spent));
-  if (pool->given == NULL || pool->here == NULL || pool->met == NULL ||
+  if (pool->given == NULL || pool->here == NULL || pool->met == NULL || pool->asked == NULL ||
       (config->stock != NULL && (pool->wish == NULL || pool->spent == NULL)) ||
       /* Twice: a new connection's assignments come beside the unacknowledged tokens of the last one. */
       cv_pendings_init(&pool->pendings, 2 * (size_t)config->concurrency, cv_rng_u64(config->rng)) != CV_OK) {
@@ -83,6 +84,10 @@ void cv_worker_free(struct cv_worker *pool) {
   cv_pendings_fini(&pool->pendings);
   free(pool->given);
   free(pool->here);
+  for (size_t i = 0; pool->asked != NULL && i < pool->config.works; i++) {
+    cv_once_fini(&pool->asked[i]);
+  }
+  free(pool->asked);
   free(pool->met);
   free(pool->wish);
   free(pool->spent);
@@ -189,11 +194,27 @@ static enum cv_err serve_rows(struct cv_worker *pool, struct cv_worker_campaign 
   return err;
 }
 
+/* What the answers to the questions of a campaign are about; NULL, 0: it has none. */
+struct question_kind {
+  const struct cv_work *work;
+  uint64_t law;
+};
+
+static struct question_kind kind_of(const struct cv_worker_campaign *campaign) {
+  return campaign == NULL || !cv_worker_campaign_is_live(campaign)
+             ? (struct question_kind){0}
+             : (struct question_kind){.work = campaign->work, .law = cv_coin_law(&campaign->privatizer->law)};
+}
+
 static enum cv_err on_terms(struct cv_worker *pool, const struct cv_terms *terms, struct cv_why *why) {
-  bool is_known = cv_worker_campaigns_find(&pool->campaigns, terms->id) != NULL;
+  const struct cv_worker_campaign *known = cv_worker_campaigns_find(&pool->campaigns, terms->id);
+  const struct question_kind before = kind_of(known);
   struct cv_worker_campaign *campaign =
       cv_worker_campaigns_tell(&pool->campaigns, terms, cv_works_find(&pool->config, terms->name));
   struct cv_why reason;
+  if (terms->id == 0) {
+    return cv_fail(why, CV_ERR_FORMAT, "the broker tells a campaign 0; expected a number from 1 on");
+  }
   if (campaign == NULL) {
     return cv_fail(why, CV_ERR_LIMIT, "the broker opened more than %d campaigns at once", CV_WORKER_CAMPAIGNS_MAX);
   }
@@ -215,7 +236,12 @@ static enum cv_err on_terms(struct cv_worker *pool, const struct cv_terms *terms
   }
   pool->spent_due = true;
   /* Terms come again on each connection. */
-  pool->figures.campaigns += !is_known;
+  pool->figures.campaigns += known == NULL;
+  /* Else an answer would be recorded as one to a question that was not asked. */
+  const struct question_kind now = kind_of(campaign);
+  if (known != NULL && (now.work != before.work || now.law != before.law)) {
+    CV_TRY(cv_asker_end(pool, terms->id));
+  }
   return cv_again_bar(pool);
 }
 

@@ -39,6 +39,7 @@ struct cv_work {
   const char *campaign;    /* campaign name, unique among the works */
   uint32_t arms;           /* number of arms with scores */
   const char *const *name; /* of each arm; the core does not use them */
+  struct cv_digest items;  /* of the names, in order, and of `pairs`; the core does not use it */
   bool pairs;              /* its scores are comparisons with an opponent */
   uint64_t print;          /* its scores are those of a data file with this fingerprint; 0: they are not ... */
   const char *file;        /* ... its path, which the core does not use, ... */
@@ -111,14 +112,19 @@ struct cv_worker_record {
                        uint64_t *ret_taken, struct cv_why *why);
   /* Of a part: so many rows of the arm have left to the campaign. */
   void (*take)(void *data, const struct cv_work *work, const struct cv_terms *terms, uint32_t arm, uint64_t taken);
-  /* Of people and programs: calls tell() for each question that a worker has answered in the campaign; the number of a
-   * question as in common/base/answered.h. Errors of tell() and of the store. */
-  enum cv_err (*answered)(void *data, const struct cv_terms *terms,
+  /*
+   * Of people and programs: calls tell() for each question that a worker has answered in the campaign, or, `terms`
+   * NULL, behind a privatizer in any campaign of the work's name; the number of a question as in
+   * common/base/answered.h. CV_ERR_DENIED, with the reason to decline the campaign, if these were about other items of
+   * that name. Errors of tell() and of the store.
+   */
+  enum cv_err (*answered)(void *data, const struct cv_work *work, const struct cv_terms *terms,
                           enum cv_err (*tell)(void *to, uint64_t worker, uint64_t question), void *to,
                           struct cv_why *why);
   /* Likewise: the worker has answered the question. Not `is_answered`: its token counted for nothing, and it may be
    * asked again. */
-  void (*answer)(void *data, const struct cv_terms *terms, uint64_t worker, uint64_t question, bool is_answered);
+  void (*answer)(void *data, const struct cv_work *work, const struct cv_terms *terms, uint64_t worker,
+                 uint64_t question, bool is_answered);
   void *data;
 };
 

@@ -17,18 +17,24 @@ static void take(void *data, const struct cv_work *work, const struct cv_terms *
       cv_worker_store_note_taken(keeper->store, work->print, &campaign, arm, taken) != CV_OK || keeper->failed;
 }
 
-static enum cv_err answered_before(void *data, const struct cv_terms *terms,
+/* Behind a privatizer a question is one of the name, whatever the number of the campaign. */
+static struct cv_served_campaign asked_by(const struct cv_work *work, const struct cv_terms *terms) {
+  return (struct cv_served_campaign){
+      .id = terms == NULL ? CV_SERVED_ANY : terms->id, .name = work->campaign, .items = &work->items};
+}
+
+static enum cv_err answered_before(void *data, const struct cv_work *work, const struct cv_terms *terms,
                                    enum cv_err (*tell)(void *to, uint64_t worker, uint64_t question), void *to,
                                    struct cv_why *why) {
   const struct cv_keeper *keeper = data;
-  const struct cv_served_campaign campaign = {.id = terms->id, .name = terms->name};
+  const struct cv_served_campaign campaign = asked_by(work, terms);
   return cv_worker_store_answered(keeper->store, &campaign, tell, to, why);
 }
 
-static void note_answer(void *data, const struct cv_terms *terms, uint64_t worker, uint64_t question,
-                        bool is_answered) {
+static void note_answer(void *data, const struct cv_work *work, const struct cv_terms *terms, uint64_t worker,
+                        uint64_t question, bool is_answered) {
   struct cv_keeper *keeper = data;
-  const struct cv_served_campaign campaign = {.id = terms->id, .name = terms->name};
+  const struct cv_served_campaign campaign = asked_by(work, terms);
   keeper->failed =
       cv_worker_store_note_answer(keeper->store, &campaign, worker, question, is_answered) != CV_OK || keeper->failed;
 }

@@ -4,16 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct cv_once_rule cv_once_rule(const struct cv_terms *terms, uint32_t shown) {
-  uint64_t questions = cv_spec_all_questions(terms->arms, terms->pairs);
-  uint64_t most = (uint64_t)terms->tokens_per_worker * shown;
+struct cv_once_rule cv_once_rule(uint32_t arms, bool pairs, uint64_t most) {
+  uint64_t questions = cv_spec_all_questions(arms, pairs);
   most = most < questions ? most : questions;
   return (struct cv_once_rule){.questions = questions, .most = most < UINT32_MAX ? (uint32_t)most : UINT32_MAX};
 }
 
 enum cv_err cv_once_init(struct cv_once *once, const struct cv_once_rule *rule, const char *name, uint64_t workers) {
   *once = (struct cv_once){.rule = *rule};
-  if (rule->questions == 0) {
+  memcpy(once->name, name, strlen(name) + 1);
+  if (rule->questions == 0 || rule->by_name) {
     return CV_OK;
   }
   once->answers = calloc(workers, sizeof(*once->answers));
@@ -21,7 +21,6 @@ enum cv_err cv_once_init(struct cv_once *once, const struct cv_once_rule *rule, 
     *once = (struct cv_once){0};
     return CV_ERR_NOMEM;
   }
-  memcpy(once->name, name, strlen(name) + 1);
   cv_answered_init(&once->asked, rule->questions, rule->most, UINT32_MAX);
   return CV_OK;
 }
@@ -33,7 +32,7 @@ void cv_once_fini(struct cv_once *once) {
 }
 
 bool cv_once_fits(const struct cv_once *once, const struct cv_once_rule *rule, const char *name) {
-  return once->rule.questions == rule->questions &&
+  return once->rule.questions == rule->questions && once->rule.by_name == rule->by_name &&
          (rule->questions == 0 || (once->rule.most == rule->most && strcmp(once->name, name) == 0));
 }
 

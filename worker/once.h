@@ -13,6 +13,7 @@
 struct cv_once_rule {
   uint64_t questions; /* 0: nothing */
   uint32_t most;      /* answers of a worker */
+  bool by_name;       /* in the record of all campaigns of the name, which is kept elsewhere */
 };
 
 /* All zero records nothing. */
@@ -24,8 +25,8 @@ struct cv_once {
   uint64_t total;
 };
 
-/* Of a campaign in which each question is asked of a worker once. `shown`: the most questions of one token. */
-struct cv_once_rule cv_once_rule(const struct cv_terms *terms, uint32_t shown);
+/* Each question about so many arms, or pairs of them, is asked of a worker once, and it answers at most `most`. */
+struct cv_once_rule cv_once_rule(uint32_t arms, bool pairs, uint64_t most);
 
 /* CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_once_init(struct cv_once *once, const struct cv_once_rule *rule, const char *name,

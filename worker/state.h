@@ -40,7 +40,9 @@ struct cv_worker {
   bool limit_noted; /* the first assignment beyond accept.tokens is logged, later ones are not */
   bool spent_due;   /* rows were given since the stock was searched for arms without rows */
   uint64_t spent_ms;
-  uint32_t *spent;  /* with a stock: room for the arms of a Decline; owned */
+  uint32_t *spent; /* with a stock: room for the arms of a Decline; owned */
+  /* Per work: what its workers have answered behind a privatizer in campaigns of its name; owned. */
+  struct cv_once *asked;
   bool *met;        /* per work: an accepted requester's campaign with its name was opened */
   uint64_t late_ms; /* end of the wait for acknowledgements of done campaigns; 0: no wait */
   double allowance; /* arrivals that the rate permits now */

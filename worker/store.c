@@ -22,6 +22,7 @@ struct taken {
 struct answer {
   uint64_t campaign, worker, question;
   bool is_answered;
+  struct cv_digest items;
   char name[CV_NAME_BYTES];
 };
 
@@ -53,7 +54,8 @@ static const char *const steps[] = {
     "CREATE TABLE taken (print INTEGER NOT NULL, campaign INTEGER NOT NULL, name TEXT NOT NULL, arm INTEGER NOT NULL, "
     "rows INTEGER NOT NULL, PRIMARY KEY (print, campaign, name, arm)) WITHOUT ROWID;"
     "CREATE TABLE answered (campaign INTEGER NOT NULL, name TEXT NOT NULL, worker INTEGER NOT NULL, "
-    "question INTEGER NOT NULL, PRIMARY KEY (campaign, name, worker, question)) WITHOUT ROWID",
+    "question INTEGER NOT NULL, PRIMARY KEY (campaign, name, worker, question)) WITHOUT ROWID;"
+    "CREATE TABLE items (name TEXT PRIMARY KEY, digest BLOB NOT NULL CHECK (length(digest) = 32)) WITHOUT ROWID",
 };
 
 static const struct cv_db_schema schema = {
@@ -86,7 +88,7 @@ static enum cv_err load(struct cv_worker_store *store, struct cv_why *why) {
 static enum cv_err prove(struct cv_db *db, struct cv_why *why) {
   static const struct cv_proof_part part[] = {{.table = "given"},    {.table = "secret"}, {.table = "data_set"},
                                               {.table = "used_row"}, {.table = "served"}, {.table = "taken"},
-                                              {.table = "answered"}};
+                                              {.table = "answered"}, {.table = "items"}};
   const struct cv_proof_config config = {.part = part, .parts = CV_COUNT(part)};
   return cv_proof_begin(db, &config, why);
 }
@@ -360,12 +362,32 @@ enum cv_err cv_worker_store_note_taken(struct cv_worker_store *store, uint64_t p
 
 /* ---- answers of people and programs ---- */
 
+/* A question is known by its number among those about the items. */
+static enum cv_err check_items(struct cv_worker_store *store, const struct cv_served_campaign *campaign,
+                               struct cv_why *why) {
+  sqlite3_stmt *stmt;
+  int row;
+  CV_TRY(cv_db_prepare(store->db, "SELECT 1 FROM items WHERE name = ?1 AND digest <> ?2", &stmt, why));
+  (void)sqlite3_bind_text(stmt, 1, campaign->name, -1, SQLITE_STATIC);
+  (void)sqlite3_bind_blob(stmt, 2, campaign->items->bytes, CV_DIGEST_BYTES, SQLITE_STATIC);
+  CV_TRY(cv_db_step(store->db, stmt, &row, why));
+  if (row == 0) {
+    return CV_OK;
+  }
+  (void)sqlite3_reset(stmt);
+  return cv_fail(why, CV_ERR_DENIED,
+                 "state: people or programs have answered about other items under the name \"%s\"; expected the same "
+                 "names in the same order, or another name for the campaign",
+                 campaign->name);
+}
+
 enum cv_err cv_worker_store_answered(struct cv_worker_store *store, const struct cv_served_campaign *campaign,
                                      enum cv_err (*tell)(void *to, uint64_t worker, uint64_t question), void *to,
                                      struct cv_why *why) {
   sqlite3_stmt *stmt;
   int row;
   CV_TRY(cv_worker_store_commit(store, why));
+  CV_TRY(campaign->id == CV_SERVED_ANY ? check_items(store, campaign, why) : CV_OK);
   CV_TRY(cv_db_prepare(store->db,
                        "SELECT worker, question FROM answered WHERE campaign = ?1 AND name = ?2 AND worker BETWEEN ?3 "
                        "AND ?4",
@@ -393,12 +415,24 @@ enum cv_err cv_worker_store_note_answer(struct cv_worker_store *store, const str
   if (to == NULL) {
     return CV_ERR_NOMEM;
   }
-  *to = (struct answer){.campaign = campaign->id, .worker = worker, .question = question, .is_answered = is_answered};
+  *to = (struct answer){.campaign = campaign->id,
+                        .worker = worker,
+                        .question = question,
+                        .is_answered = is_answered,
+                        .items = *campaign->items};
   (void)snprintf(to->name, sizeof(to->name), "%s", campaign->name);
   return CV_OK;
 }
 
 /* ---- writing ---- */
+
+static enum cv_err write_items(struct cv_worker_store *store, const struct answer *answer, struct cv_why *why) {
+  sqlite3_stmt *stmt;
+  CV_TRY(cv_db_prepare(store->db, "INSERT OR IGNORE INTO items (name, digest) VALUES (?1, ?2)", &stmt, why));
+  (void)sqlite3_bind_text(stmt, 1, answer->name, -1, SQLITE_STATIC);
+  (void)sqlite3_bind_blob(stmt, 2, answer->items.bytes, CV_DIGEST_BYTES, SQLITE_STATIC);
+  return cv_db_run(store->db, stmt, why);
+}
 
 static enum cv_err write_answers(struct cv_worker_store *store, struct cv_why *why) {
   for (size_t i = 0; i < store->answers; i++) {
@@ -415,6 +449,7 @@ static enum cv_err write_answers(struct cv_worker_store *store, struct cv_why *w
     (void)sqlite3_bind_int64(stmt, 3, (sqlite3_int64)answer->worker);
     (void)sqlite3_bind_int64(stmt, 4, (sqlite3_int64)answer->question);
     CV_TRY(cv_db_run(store->db, stmt, why));
+    CV_TRY(answer->campaign == CV_SERVED_ANY ? write_items(store, answer, why) : CV_OK);
   }
   return CV_OK;
 }

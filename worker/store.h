@@ -6,7 +6,8 @@
  *   - a key, drawn once: the order of a data file's rows and the coins of its scores follow from it (coin.h), and
  *     no start has others;
  *   - of each data file its fingerprint, the campaigns that it has served, and the rows that have left;
- *   - of people and programs the questions that each worker has answered in each campaign.
+ *   - of people and programs the questions that each worker has answered in each campaign; behind a privatizer, in
+ *     all campaigns of a name, and a digest of the items that these questions number.
  *
  * The shell commits a count before the token leaves, since the broker may have seen any token that left. An older copy
  * of the file has the same key: a row that left after the copy was made leaves again, if at all, as the same token.
@@ -18,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/digest.h"
 #include "common/base/err.h"
 #include "common/base/rng.h"
 #include "common/db/db.h"
@@ -53,11 +55,15 @@ CV_MUST_USE enum cv_err cv_worker_store_rows(struct cv_worker_store *store, uint
 /* Adds given rows of the data set above; the next cv_worker_store_commit() stores them. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_worker_store_note_rows(struct cv_worker_store *store, const uint32_t *row, size_t rows);
 
+/* No campaign has this number. */
+enum { CV_SERVED_ANY = 0 };
+
 /* A campaign, as its broker numbers and names it. */
 struct cv_served_campaign {
-  uint64_t id;
+  uint64_t id; /* CV_SERVED_ANY: of answers, those behind a privatizer in all campaigns of the name */
   const char *name;
-  uint64_t law; /* cv_coin_law() of its privatizer */
+  uint64_t law;                  /* cv_coin_law() of its privatizer */
+  const struct cv_digest *items; /* of answers: what its questions number */
 };
 /* Stores at once that a data set serves a campaign under its law. CV_ERR_DENIED if it has been disclosed `most` times,
  * to other campaigns or under other laws; 0: any number. */
@@ -76,7 +82,8 @@ CV_MUST_USE enum cv_err cv_worker_store_note_taken(struct cv_worker_store *store
 /* ---- answers of people and programs ---- */
 
 /* Calls tell() for each question that a worker of the range has answered in the campaign, those that were noted before,
- * too: these are stored first. Errors of tell(), and as for cv_db_commit(). */
+ * too: these are stored first. CV_ERR_DENIED if CV_SERVED_ANY has answers about other items; errors of tell(), and as
+ * for cv_db_commit(). */
 CV_MUST_USE enum cv_err cv_worker_store_answered(struct cv_worker_store *store,
                                                  const struct cv_served_campaign *campaign,
                                                  enum cv_err (*tell)(void *to, uint64_t worker, uint64_t question),

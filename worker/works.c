@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/crypto/crypto.h"
 #include "worker/coin.h"
 #include "worker/source.h"
 
@@ -72,6 +73,14 @@ static enum cv_err find_file(struct cv_served *served, struct cv_why *why) {
   return file == NULL || served->real_file != NULL ? CV_OK : cv_fail(why, CV_ERR_IO, "%s: %s", file, strerror(errno));
 }
 
+static struct cv_digest digest_of(const struct cv_score_source *source, bool pairs) {
+  struct cv_digest digest = {{pairs}};
+  for (uint32_t i = 0; i < source->items; i++) {
+    cv_digest_extend(&digest, source->name[i], strlen(source->name[i]), cv_sha256);
+  }
+  return digest;
+}
+
 /* Loads one campaign file and appends its work. */
 static enum cv_err add(struct cv_works *works, const char *path, const struct cv_works_ask *ask, struct cv_rng *rng,
                        struct cv_why *why) {
@@ -116,6 +125,7 @@ static enum cv_err add(struct cv_works *works, const char *path, const struct cv
                                                    .is_part = ask->parts > 1,
                                                    .scale = scale_of(&served->campaign.items),
                                                    .name = (const char *const *)served->source.name,
+                                                   .items = digest_of(&served->source, served->campaign.spec.pairs),
                                                    .hires = served->source.worker != NULL,
                                                    .score = score,
                                                    .row = file_of(served) == NULL || ask->are_asked ? NULL : row_of,

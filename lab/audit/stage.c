@@ -43,29 +43,35 @@ static void give(void *data, uint64_t worker, uint32_t scores) {
   stage->given[(worker - 1) % CV_STAGE_WORKERS] = scores;
 }
 
-static enum cv_err answered(void *data, const struct cv_terms *terms,
+/* A note is of a campaign, or (`terms` NULL) of all of the work's name. */
+static uint64_t noted_for(const struct cv_work *work, const struct cv_terms *terms, const struct cv_stage *stage) {
+  return terms != NULL ? terms->id : UINT64_MAX - (uint64_t)(work - stage->work);
+}
+
+static enum cv_err answered(void *data, const struct cv_work *work, const struct cv_terms *terms,
                             enum cv_err (*tell)(void *to, uint64_t worker, uint64_t question), void *to,
                             struct cv_why *why) {
   const struct cv_stage *stage = data;
   for (size_t i = 0; i < stage->notes; i++) {
-    if (stage->note[i].campaign == terms->id) {
+    if (stage->note[i].campaign == noted_for(work, terms, stage)) {
       CV_TRY(tell(to, stage->note[i].worker, stage->note[i].question));
     }
   }
   return CV_OK;
 }
 
-static void note_answer(void *data, const struct cv_terms *terms, uint64_t worker, uint64_t question,
-                        bool is_answered) {
+static void note_answer(void *data, const struct cv_work *work, const struct cv_terms *terms, uint64_t worker,
+                        uint64_t question, bool is_answered) {
   struct cv_stage *stage = data;
+  uint64_t campaign = noted_for(work, terms, stage);
   size_t at = 0;
-  while (at < stage->notes && (stage->note[at].campaign != terms->id || stage->note[at].worker != worker ||
+  while (at < stage->notes && (stage->note[at].campaign != campaign || stage->note[at].worker != worker ||
                                stage->note[at].question != question)) {
     at++;
   }
   if (is_answered && at == stage->notes) {
     CV_REQUIRE(at < CV_STAGE_NOTES_MAX);
-    stage->note[stage->notes++] = (struct cv_stage_note){terms->id, worker, question};
+    stage->note[stage->notes++] = (struct cv_stage_note){campaign, worker, question};
   } else if (!is_answered && at < stage->notes) {
     stage->note[at] = stage->note[--stage->notes];
   }

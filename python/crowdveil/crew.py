@@ -21,6 +21,7 @@ from .split import Place, measure
 from .wire import GRID, MICRO
 
 CREDIT_MAX = 8192
+ANY = 0            # behind a privatizer a question is one of the name, whatever the number of the campaign
 NEVER = 1 << 62    # given by a worker that no campaign wants any more
 PROBE_S = 1.0      # between arrivals of one worker, while no known campaign wants any
 LATE_S = 2.0       # for acknowledgements after the end of a campaign
@@ -102,7 +103,8 @@ class Counts:
 
 
 Item = tuple[int, ...]  # one, or two in ascending order: what a question is about
-Answer = tuple[int, str, int, Item]  # campaign, its name, worker
+Key = tuple[int, str]  # the number of a campaign, or ANY, and its name
+Answer = tuple[int, str, int, Item]  # these, worker
 
 
 def items_of(arms: Sequence[int], opponent: Optional[int]) -> list[Item]:
@@ -123,6 +125,7 @@ class Terms:
     given: Counter[int] = field(default_factory=Counter)
     once: bool = False
     asked: dict[int, set[Item]] = field(default_factory=dict)
+    key: Key = (ANY, "")  # of `asked`
     rule: Any = None    # what must not change once `gave`
     gave: bool = False
 
@@ -182,7 +185,7 @@ class Crew:
         self.answers_pairs, self.hires = answers_pairs, hires
         self.known = workers if isinstance(workers, range) else frozenset(workers)
         self.given, self.unstored = Counter(given), set[int]()
-        self.answered = dict[tuple[int, str], dict[int, set[Item]]]()
+        self.answered = dict[Key, dict[int, set[Item]]]()
         for number, name, worker, item in answered:
             self.answered.setdefault((number, name), {}).setdefault(worker, set()).add(item)
         self.answers: list[tuple[bool, Answer]] = []  # unstored: given, or not given any more
@@ -283,19 +286,32 @@ class Crew:
             terms.once = terms.rule[-1]
         elif before is not None:
             terms.once = before.once
-        terms.asked = self.answered.setdefault((message.id, message.name), {})
+        terms.key = before.key if law is None and before is not None else (
+            ANY if law is not None and law.epsilon_micro is not None else message.id, message.name)
+        terms.asked = self.answered.setdefault(terms.key, {})
         if before is None:
             self.next = 0  # workers that left may be wanted by the new campaign
+        elif message != before.message:
+            self._end(message.id)
 
     def _rule(self, message: Any, law: Law) -> tuple[Any, ...]:
         """Ends with whether each question is asked of a worker once: behind a privatizer whatever the broker says,
         since each answer is randomized anew."""
         once = not self.hires and (not getattr(message, "repeat", False) or law.epsilon_micro is not None)
-        return message.name, message.arms, message.tokens_per_worker, getattr(message, "pairs", False), once
+        is_local = law.epsilon_micro is not None
+        return message.name, message.arms, message.tokens_per_worker, getattr(message, "pairs", False), is_local, once
 
     def _check_rule(self, message: Any, law: Law, before: Optional[Terms]) -> None:
         if before is not None and before.gave and before.rule != self._rule(message, law):
             raise Error(CHANGED)
+
+    def _end(self, campaign: int) -> None:
+        """Takes no answer to what was asked under terms that do not hold any more."""
+        self.held = [held for held in self.held if held.question.campaign != campaign]
+        for ticket, question in list(self.questions.items()):
+            if question.campaign == campaign:
+                del self.questions[ticket]
+                self._move_on(question.worker)
 
     def _refuse(self, terms: Any, why: str) -> None:
         self.declines.append({"campaign": terms.id, "why": why})
@@ -305,10 +321,7 @@ class Crew:
         """Declines a campaign whose terms were accepted before."""
         terms.law = None
         self._refuse(terms.message, why)
-        for held in [held for held in self.held if held.question.campaign == terms.message.id]:
-            self.held.remove(held)
-            if self.questions.pop(held.question.ticket, None) is not None:
-                self._move_on(held.question.worker)
+        self._end(terms.message.id)
 
     def _assign(self, message: Any, now: float) -> list[Question]:
         terms, worker, arms = self.campaigns.get(message.campaign), message.worker, tuple(message.arms)
@@ -390,7 +403,7 @@ class Crew:
         self.fresh.append(question.ticket)
 
     def _note(self, terms: Terms, worker: int, items: list[Item], is_given: bool) -> None:
-        self.answers += [(is_given, (terms.message.id, terms.message.name, worker, item)) for item in items]
+        self.answers += [(is_given, (*terms.key, worker, item)) for item in items]
 
     def decline(self, question: Question, why: str, used_up: bool, now: float) -> None:
         if self.questions.pop(question.ticket, None) is not None:

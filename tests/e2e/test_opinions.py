@@ -3,6 +3,7 @@
 An opinion is randomized once, and a row leaves once. Against a broker that lies: it repeats, renumbers, renames,
 forgets, and calls tokens expired. Over two gateways of one file, restarts, kills and copied state folders.
 """
+import asyncio
 import json
 import re
 import shutil
@@ -14,10 +15,11 @@ import pytest
 from client.broker import FakeBroker
 from client.requester import spec
 from client.worker import Session, work
-from crowdveil import Refused
+from crowdveil import Accept, Gateway, Refused
 from crowdveil.wire import GRID
 from harness.commands import as_requester, crowdveil
 from harness.daemon import wait_until
+from harness.people import Person, item
 
 FILMS, RATINGS = ["Alien", "Brazil"], 90  # of each film
 LOCAL = "privacy: {mechanism: none, privatizer: {name: randomized-response, epsilon: 1}}"
@@ -41,11 +43,12 @@ def write_campaign(folder, name="films", privacy=LOCAL, more="", limits="", item
 
 
 class Interrogation:
-    """A broker that asks for places of the first film, and what the gateway gave for each."""
+    """A broker that asks for places of one film, and what the gateway gave for each."""
 
-    def __init__(self, *rounds, places=PLACES, epsilon=1.0, tokens=1000):
+    def __init__(self, *rounds, places=PLACES, epsilon=1.0, tokens=1000, privatizer="randomized-response", arm=0):
         """`rounds`: campaign, name and verdict of each round of questions about all places."""
         self.rounds, self.places, self.epsilon, self.tokens = rounds, places, epsilon, tokens
+        self.privatizer, self.arm = privatizer, arm
         self.values = {place: [] for place in range(places)}
         self.asked, self.is_over = 0, False
 
@@ -54,8 +57,9 @@ class Interrogation:
             envelope = broker.pb.Envelope()
             terms = envelope.campaigns.add(id=campaign, name=name, requester="alice", tokens_per_worker=self.tokens,
                                            arms=len(FILMS), lease_ms=5000)
-            terms.privatizer.name, terms.mechanism.name = "randomized-response", "none"
-            terms.privatizer.params.add(key="epsilon", number=self.epsilon)
+            terms.privatizer.name, terms.mechanism.name = self.privatizer, "none"
+            if self.privatizer != "none":
+                terms.privatizer.params.add(key="epsilon", number=self.epsilon)
             terms.scale.low, terms.scale.high = 1, 5
             broker.tell(envelope)
             for place in range(self.places):
@@ -70,7 +74,8 @@ class Interrogation:
         self.asked += 1
         ticket, tokens, declines = self.asked.to_bytes(48, "big"), len(broker.tokens), len(broker.declines)
         envelope = broker.pb.Envelope()
-        envelope.assigns.add(campaign=campaign, worker=arrived.pop(0), arms=[0], place=place, ticket=ticket)
+        envelope.assigns.add(campaign=campaign, worker=arrived.pop(0), arms=[self.arm], place=place,
+                             ticket=ticket)
         broker.tell(envelope)
         while len(broker.tokens) == tokens and len(broker.declines) == declines:
             broker.hear()
@@ -241,6 +246,138 @@ def test_a_changed_file_is_refused_by_whatever_path_it_is_reached(interrogate, d
     asked = Interrogation((1, "films", "ACCEPTED"))
     interrogate(asked, file)
     assert is_one_token_each(asked.values), "the unchanged one is served on"
+
+
+# --- a program, a person, a worker in Python: each answer is randomized anew
+
+PLACED = {"privatizers": "none, laplace", "mechanisms": "none", "epsilon": 1, "tokens": 9}
+
+
+def write_items(folder, *names, campaign="films"):
+    file = folder / f"{campaign}.yaml"
+    file.write_text(f"campaign: {campaign}\nitems: {{list: [{', '.join(f'{{name: {name}}}' for name in names)}]}}\n"
+                    f"policy: {{name: ppar, alpha: 0.2}}\n{LOCAL}\n")
+    return file
+
+
+def ask_one(*numbers, name="films", **changes):
+    """About one item in campaigns of these numbers."""
+    return Patient(*[(number, name, "ACCEPTED") for number in numbers], places=1,
+                   **{"privatizer": "laplace", **changes})
+
+
+@pytest.fixture
+def program(interrogate, tmp_path):
+    """`program(questions, campaign file)`: a gateway whose only worker is a program. A process of its own each time;
+    all have one state folder. Returns what the broker was told."""
+    (tmp_path / "score").write_text("#!/bin/sh\nwhile read -r line; do echo 1; done\n")
+    (tmp_path / "score").chmod(0o755)
+
+    def start(questions, file, accept=PLACED):
+        broker, daemon = interrogate(questions, file, {"exec": str(tmp_path / "score"), "accept": accept},
+                                     identity="gateway/1-1")
+        assert daemon.stop() == 0
+        return broker
+    return start
+
+
+@pytest.fixture
+def person(deployment, tmp_path, worker_program):
+    """Likewise, a person at a form, whose browser draws the token."""
+    (tmp_path / "people").write_text(f"1 {5 * '0123ab'}01\n")
+    (tmp_path / "people").chmod(0o600)
+
+    def start(questions, file):
+        broker = FakeBroker(deployment.pki.issue("broker/main"), questions)
+        deployment.broker = types.SimpleNamespace(address=broker.address, name="fake",
+                                                  process=types.SimpleNamespace(poll=lambda: 0))
+        daemon = deployment.start_worker("gateway/1-1", file, {
+            "form": "127.0.0.1:0", "form_people": str(tmp_path / "people"), "accept": PLACED,
+            "state": deployment.state("state"), "exit_when_done": False})
+        address = daemon.wait_for(r"form for \d+ \S+ on https?://([^/]+)/").group(1)
+        browser = Person(f"/?token={5 * '0123ab'}01", address)
+        browser.enter()
+        while not questions.is_over and not broker.failures:
+            page = browser.look()
+            if item(page) is not None:
+                local = "stays in this browser" in page
+                assert browser.send(page, **({"token": questions.asked} if local else {"score": 3}))[0] == 200
+        assert daemon.stop() == 0 and not broker.failures
+        broker.close()
+        return broker
+    return start
+
+
+@pytest.fixture
+def in_python(deployment, tmp_path):
+    """Likewise, a gateway in Python."""
+    def start(questions, _):
+        broker = FakeBroker(deployment.pki.issue("broker/main"), questions)
+        gateway = Gateway(broker.address, deployment.pki.issue("gateway/1-1"), range(1, 2), lambda *_: 1.0, "films",
+                          Accept(["alice"], ["none", "laplace"], ["none"], epsilon=1, tokens=9), tmp_path / "given.db")
+
+        async def work():
+            serving = asyncio.ensure_future(gateway.serve(until_done=False))
+            while not questions.is_over and not broker.failures:
+                await asyncio.sleep(.01)
+            gateway.stop()
+            await serving
+        asyncio.run(work())
+        assert not broker.failures
+        broker.close()
+        return broker
+    return start
+
+
+@pytest.fixture(params=["program", "person", "in_python"])
+def source(request):
+    return request.getfixturevalue(request.param)
+
+
+def test_who_is_asked_under_another_number_has_answered(source, tmp_path):
+    """Nor after a restart. About another item it has not, whatever the number."""
+    file = write_items(tmp_path, *FILMS)
+    first, again, other = ask_one(1, 2, 3), ask_one(4, 1, 5), ask_one(6, 7, 1, arm=1)
+    for questions, tokens in ((first, 1), (again, 0), (other, 1)):
+        broker = source(questions, file)
+        assert len(questions.values[0]) == tokens, questions.values
+        assert questions is other or broker.declines
+        assert {decline.why for decline in broker.declines} <= {"this worker has been asked about this item already"}
+
+
+def test_without_a_privatizer_another_number_is_another_campaign(source, tmp_path):
+    """Nothing is hidden that a second answer would tell."""
+    questions = ask_one(1, 2, 3, privatizer="none")
+    source(questions, write_items(tmp_path, *FILMS))
+    assert len(questions.values[0]) == 3
+
+
+def test_another_name_is_another_question_and_the_owner_limits_them(program, tmp_path):
+    folder, names = tmp_path / "campaigns", ("films", "movies", "plays")
+    folder.mkdir()
+    for name in names:
+        write_items(folder, *FILMS, campaign=name)
+    questions = Patient(*[(number, name, "ACCEPTED") for number, name in enumerate(names, 1)], places=1,
+                        privatizer="laplace")
+    program(questions, folder, {**PLACED, "tokens": 2})
+    assert len(questions.values[0]) == 2, "the third is one too many"
+
+
+@pytest.mark.parametrize("items", [FILMS[::-1], ["Alien", "Brasil"]], ids=["in another order", "renamed"])
+def test_a_name_stands_for_its_items(program, tmp_path, items):
+    """Else a file that numbers them anew would have each asked again."""
+    program(ask_one(1), write_items(tmp_path, *FILMS))
+    broker = program(ask_one(2), write_items(tmp_path, *items))
+    assert not broker.tokens
+    assert {decline.why for decline in broker.declines} == {
+        'state: people or programs have answered about other items under the name "films"; expected the same names in '
+        "the same order, or another name for the campaign"}
+    questions = ask_one(3)
+    program(questions, write_items(tmp_path, *items, campaign="more"))
+    assert not questions.values[0], "the broker tells the old name, of which the worker has no file"
+    questions = ask_one(3, name="more")
+    program(questions, tmp_path / "more.yaml")
+    assert len(questions.values[0]) == 1
 
 
 # --- a broker that keeps to the rules

@@ -342,6 +342,85 @@ static void test_a_back_off_does_not_restart_the_count(void **state) {
   cv_worker_free(stage.pool);
 }
 
+static void assign_in(uint64_t campaign, uint32_t arm) {
+  begin(&stage);
+  say_assign(&stage, 1, arm, ++tickets)->campaign = campaign;
+  deliver(&stage);
+}
+
+/* The broker numbers campaigns. */
+static void test_a_name_has_one_record_whatever_its_numbers(void **state) {
+  set();
+  stage.config.asker = &asker;
+  open_pool(9, ONCE, true);
+  begin(&stage);
+  struct cv_terms *terms = say_terms(&stage, CAMPAIGN + 1, 1); /* and whatever else it tells */
+  terms->arms = ARMS;
+  terms->repeat = true;
+  privately(terms);
+  deliver(&stage);
+  given(0, 0, CV_VERDICT_EXPIRED);
+  assign_in(CAMPAIGN + 1, 0);
+  declined_as(ITEM);
+  rested();
+  assign_in(CAMPAIGN + 1, 1);
+  answer();
+  gave(CV_VERDICT_ACCEPTED);
+  refused_with(1, 0, ITEM);
+  rested();
+  given(2, 0, CV_VERDICT_ACCEPTED);
+  given(3, 0, CV_VERDICT_ACCEPTED);
+  assert_true(cv_worker_is_done(stage.pool));
+  cv_worker_free(stage.pool);
+}
+
+/* Under that number the store has what belongs to the name. */
+static void test_there_is_no_campaign_0(void **state) {
+  set();
+  stage.config.asker = &asker;
+  open_pool(3, ONCE, true);
+  begin(&stage);
+  (void)say_terms(&stage, 0, 3);
+  deliver_bad(&stage, CV_ERR_FORMAT, "the broker tells a campaign 0; expected a number from 1 on");
+  cv_worker_free(stage.pool);
+}
+
+/* What is answered then would be recorded as something else. */
+static void test_a_question_ends_with_its_terms(void **state) {
+  for (int is_renamed = 0; is_renamed < 2; is_renamed++) {
+    set();
+    stage.config.asker = &asker;
+    stage.config.works = 2;
+    stage.work[1] = stage.work[0];
+    stage.work[1].campaign = "other";
+    open_pool(3, ONCE, true);
+    assign_in(CAMPAIGN, 0);
+    tell(3, ONCE, true); /* the same again */
+    answer();
+    gave(CV_VERDICT_ACCEPTED);
+    cv_worker_free(stage.pool);
+    start(&stage);
+    flush(&stage);
+    begin(&stage);
+    say_hello(&stage);
+    deliver(&stage);
+    tell(3, ONCE, true);
+    assign_in(CAMPAIGN, 0);
+    begin(&stage);
+    struct cv_terms *terms = say_terms(&stage, CAMPAIGN, 3);
+    terms->arms = ARMS;
+    if (is_renamed) {
+      (void)snprintf(terms->name, sizeof(terms->name), "other");
+      privately(terms);
+    }
+    deliver(&stage);
+    assert_int_equal(stage.sent.declines, 0);
+    assert_int_equal(cv_worker_answer(stage.pool, source.question, &(struct cv_score_answer){.value = CV_GRID}, NULL),
+                     CV_ERR_NOT_FOUND);
+    cv_worker_free(stage.pool);
+  }
+}
+
 /* ---- what is stored ---- */
 
 static struct {
@@ -350,18 +429,20 @@ static struct {
   enum cv_err err;
 } stored;
 
-static enum cv_err answered(void *data, const struct cv_terms *terms,
+static enum cv_err answered(void *data, const struct cv_work *work, const struct cv_terms *terms,
                             enum cv_err (*each)(void *to, uint64_t worker, uint64_t question), void *to,
                             struct cv_why *why) {
-  assert_int_equal(terms->id, CAMPAIGN);
+  assert_string_equal(work->campaign, "test");
+  assert_true(terms == NULL || terms->id == CAMPAIGN);
   for (size_t i = 0; i < stored.questions; i++) {
     assert_int_equal(each(to, 1, stored.question[i]), CV_OK);
   }
   return stored.err == CV_OK ? CV_OK : cv_fail(why, stored.err, "the disk is full");
 }
 
-static void keep(void *data, const struct cv_terms *terms, uint64_t worker, uint64_t question, bool is_answered) {
-  assert_string_equal(terms->name, "test");
+static void keep(void *data, const struct cv_work *work, const struct cv_terms *terms, uint64_t worker,
+                 uint64_t question, bool is_answered) {
+  assert_string_equal(work->campaign, "test");
   assert_int_equal(worker, 1);
   if (is_answered) {
     assert_true(stored.questions < CV_COUNT(stored.question));
@@ -549,6 +630,9 @@ int main(void) {
       cmocka_unit_test(test_without_a_privatizer_the_broker_may_repeat),
       cmocka_unit_test(test_terms_in_between_undo_nothing),
       cmocka_unit_test(test_a_back_off_does_not_restart_the_count),
+      cmocka_unit_test(test_a_name_has_one_record_whatever_its_numbers),
+      cmocka_unit_test(test_there_is_no_campaign_0),
+      cmocka_unit_test(test_a_question_ends_with_its_terms),
       cmocka_unit_test(test_answers_outlive_the_process),
       cmocka_unit_test(test_what_counted_for_nothing_is_not_stored),
       cmocka_unit_test(test_a_record_that_cannot_be_read_declines),

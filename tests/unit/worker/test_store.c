@@ -190,9 +190,12 @@ static uint64_t answers_of(struct cv_worker_store *given, const struct cv_served
   return sum;
 }
 
+static const struct cv_digest films_items = {{1}};
+
 static void test_answers_are_known_by_campaign_and_worker(void **state) {
-  static const struct cv_served_campaign films = {.id = 1, .name = "films"}, renamed = {.id = 1, .name = "movies"},
-                                         again = {.id = 2, .name = "films"};
+  static const struct cv_served_campaign films = {.id = 1, .name = "films", .items = &films_items},
+                                         renamed = {.id = 1, .name = "movies", .items = &films_items},
+                                         again = {.id = 2, .name = "films", .items = &films_items};
   struct cv_worker_store *given = opened(1, 5);
   struct cv_why why = {.text = ""};
   assert_int_equal(cv_worker_store_note_answer(given, &films, 2, 7, true), CV_OK);
@@ -220,23 +223,54 @@ static void test_answers_are_known_by_campaign_and_worker(void **state) {
 /* What the core says is what the next process is told. */
 static void test_the_keeper_keeps_answers(void **state) {
   static const struct cv_terms films = {.id = 1, .name = "films"}, again = {.id = 2, .name = "films"};
+  static const struct cv_work work = {.campaign = "films", .items = {{1}}};
   struct cv_why why;
   struct cv_keeper keeper;
-  uint64_t sum[2] = {0};
+  uint64_t sum[3] = {0};
   struct cv_worker_store *given = opened(1, 5);
   cv_keeper_init(&keeper, given, 0);
-  keeper.record.answer(keeper.record.data, &films, 2, 7, true);
-  keeper.record.answer(keeper.record.data, &films, 3, 8, true);
-  keeper.record.answer(keeper.record.data, &films, 3, 8, false);
+  keeper.record.answer(keeper.record.data, &work, &films, 2, 7, true);
+  keeper.record.answer(keeper.record.data, &work, &films, 3, 8, true);
+  keeper.record.answer(keeper.record.data, &work, &films, 3, 8, false);
+  keeper.record.answer(keeper.record.data, &work, NULL, 4, 9, true);
   assert_false(keeper.failed);
   keep(given);
   cv_worker_store_close(given);
   given = opened(1, 5);
   cv_keeper_init(&keeper, given, 0);
-  assert_int_equal(keeper.record.answered(keeper.record.data, &films, add_answer, &sum[0], &why), CV_OK);
-  assert_int_equal(keeper.record.answered(keeper.record.data, &again, add_answer, &sum[1], &why), CV_OK);
+  assert_int_equal(keeper.record.answered(keeper.record.data, &work, &films, add_answer, &sum[0], &why), CV_OK);
+  assert_int_equal(keeper.record.answered(keeper.record.data, &work, &again, add_answer, &sum[1], &why), CV_OK);
+  assert_int_equal(keeper.record.answered(keeper.record.data, &work, NULL, add_answer, &sum[2], &why), CV_OK);
   assert_int_equal(sum[0], 2007);
   assert_int_equal(sum[1], 0);
+  assert_int_equal(sum[2], 4009);
+  cv_worker_store_close(given);
+}
+
+/* Under a name, whatever the numbers of its campaigns, and as long as it stands for the same items. */
+static void test_a_name_stands_for_its_items(void **state) {
+  static const struct cv_digest others = {{2}};
+  static const struct cv_served_campaign films = {.name = "films", .items = &films_items},
+                                         numbered = {.id = 1, .name = "films", .items = &others},
+                                         other = {.name = "films", .items = &others},
+                                         renamed = {.name = "movies", .items = &others};
+  struct cv_worker_store *given = opened(1, 5);
+  struct cv_why why = {.text = ""};
+  uint64_t sum = 0;
+  assert_int_equal(cv_worker_store_note_answer(given, &numbered, 2, 8, true), CV_OK);
+  assert_int_equal(answers_of(given, &films), 0); /* a campaign without privatizer: it is not a matter of the name */
+  assert_int_equal(cv_worker_store_note_answer(given, &films, 2, 7, true), CV_OK);
+  assert_int_equal(answers_of(given, &films), 2007);
+  cv_worker_store_close(given);
+  given = opened(1, 5);
+  assert_int_equal(cv_worker_store_answered(given, &other, add_answer, &sum, &why), CV_ERR_DENIED);
+  assert_string_equal(why.text,
+                      "state: people or programs have answered about other items under the name \"films\"; "
+                      "expected the same names in the same order, or another name for the campaign");
+  assert_int_equal(sum, 0);
+  assert_int_equal(answers_of(given, &films), 2007);
+  assert_int_equal(answers_of(given, &numbered), 2008);
+  assert_int_equal(answers_of(given, &renamed), 0);
   cv_worker_store_close(given);
 }
 
@@ -270,16 +304,17 @@ static void test_what_was_changed_is_refused(void **state) {
                                       "DELETE FROM secret",
                                       "DELETE FROM served",
                                       "UPDATE taken SET rows = 1",
-                                      "DELETE FROM answered"};
-  static const char *const tables[] = {"given",  "given",  "given",  "used_row", "data_set",
-                                       "secret", "secret", "served", "taken",    "answered"};
+                                      "DELETE FROM answered",
+                                      "DELETE FROM items"};
+  static const char *const tables[] = {"given",  "given",  "given", "used_row", "data_set", "secret",
+                                       "secret", "served", "taken", "answered", "items"};
   for (size_t i = 0; i < CV_COUNT(edits); i++) {
     struct cv_worker_store *given = opened(1, 2);
     struct cv_why why = {.text = ""};
     char table[40];
     uint64_t marked = 0;
     sqlite3 *db;
-    static const struct cv_served_campaign films = {.id = 1, .name = "films"};
+    static const struct cv_served_campaign films = {.name = "films", .items = &films_items};
     assert_int_equal(cv_worker_store_data(given, "/films.csv", 7, &why), CV_OK);
     assert_int_equal(cv_worker_store_serve(given, 7, &films, 0, &why), CV_OK);
     assert_int_equal(cv_worker_store_rows(given, 7, mark, &marked, &why), CV_OK);
@@ -323,7 +358,7 @@ static void test_a_count_out_of_range_is_refused(void **state) {
 }
 
 static void test_without_memory_nothing_is_kept_by_halves(void **state) {
-  static const struct cv_served_campaign films = {.id = 1, .name = "films"};
+  static const struct cv_served_campaign films = {.name = "films", .items = &films_items};
   struct cv_why why;
   cv_worker_store_close(opened(1, 3));
   ALLOC_FAULT_EACH(fault, .rest = false) {
@@ -361,6 +396,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_the_rows_of_a_part_that_have_left_are_known, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_answers_are_known_by_campaign_and_worker, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_the_keeper_keeps_answers, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_a_name_stands_for_its_items, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_one_process_at_a_time_has_the_file, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_what_was_changed_is_refused, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_a_count_out_of_range_is_refused, make_folder, remove_folder),
