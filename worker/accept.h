@@ -17,8 +17,9 @@ struct cv_accept {
   uint64_t delta_pico;     /* largest delta of its privatizer, in 10^-12 */
   const struct cv_duo *pair; /* not empty: only campaigns with two brokers, of one of these pairs; else only with one */
   size_t pairs;
-  uint64_t tokens; /* limit per worker over all campaigns, counted in scores: a token with several scores counts
-                              several times, a slot of a campaign with two brokers once; 0 = no limit */
+  /* Limit per worker over all campaigns, counted in scores: a token with several scores counts several times, a slot of
+   * a campaign with two brokers once where its tokens that are not counted tell nothing; 0 = no limit. */
+  uint64_t tokens;
 };
 
 /*

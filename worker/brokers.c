@@ -69,14 +69,15 @@ bool cv_worker_slot_is_open(const struct cv_worker *pool, const struct cv_worker
                             const struct cv_assign *assign) {
   const struct cv_session *session = session_of(campaign);
   uint64_t worker = assign->worker - pool->config.first;
-  return session != NULL && pool->given[worker] != CV_GIVEN_NEVER && assign->slot < session->slots.each &&
-         cv_slots_at(&session->slots, worker, assign->slot) == CV_SLOT_USED;
+  return session != NULL && !cv_worker_discloses(pool, campaign) && pool->given[worker] != CV_GIVEN_NEVER &&
+         assign->slot < session->slots.each && cv_slots_at(&session->slots, worker, assign->slot) == CV_SLOT_USED;
 }
 
 bool cv_worker_has_open_slot(const struct cv_worker *pool, const struct cv_worker_campaign *campaign, uint64_t worker) {
   const struct cv_session *session = session_of(campaign);
   uint64_t at = worker - pool->config.first;
-  return session != NULL && pool->given[at] != CV_GIVEN_NEVER && session->slots.open[at] > 0;
+  return session != NULL && !cv_worker_discloses(pool, campaign) && pool->given[at] != CV_GIVEN_NEVER &&
+         session->slots.open[at] > 0;
 }
 
 void cv_worker_settle_slot(const struct cv_worker *pool, const struct cv_worker_campaign *campaign,
@@ -160,7 +161,8 @@ enum cv_err cv_worker_make_shares(struct cv_worker *pool, struct cv_worker_campa
                                  .place = assign->place,
                                  .worker = assign->worker,
                                  .slot = assign->slot};
-  *ret_counts = cv_slots_at(&session->slots, worker, assign->slot) == CV_SLOT_FREE;
+  *ret_counts =
+      cv_worker_discloses(pool, campaign) || cv_slots_at(&session->slots, worker, assign->slot) == CV_SLOT_FREE;
   CV_TRY(cv_slots_use(&session->slots, worker, assign->slot));
   CV_TRY(cv_worker_split(session, measurement, &token, split->leader, &split->share));
   if (pool->config.show_shares != NULL) {

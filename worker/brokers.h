@@ -19,7 +19,7 @@ CV_MUST_USE enum cv_err cv_worker_meet_brokers(struct cv_worker *pool, struct cv
 /* The broker may ask for this slot: there is one, and no token of it is settled. */
 CV_MUST_USE enum cv_err cv_worker_check_slot(const struct cv_worker *pool, const struct cv_worker_campaign *campaign,
                                              const struct cv_assign *assign, struct cv_why *why);
-/* The slot has been used, and counts no second time; or the worker has any such slot. */
+/* The slot has been used, and counts no second time: its token has told nothing; or the worker has any such slot. */
 bool cv_worker_slot_is_open(const struct cv_worker *pool, const struct cv_worker_campaign *campaign,
                             const struct cv_assign *assign);
 bool cv_worker_has_open_slot(const struct cv_worker *pool, const struct cv_worker_campaign *campaign, uint64_t worker);

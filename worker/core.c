@@ -405,9 +405,7 @@ static enum cv_err score_of(struct cv_worker *pool, const struct cv_worker_campa
   return CV_OK;
 }
 
-/* Whether a token that has left counts against the worker's tokens even if it filled no slot: the worker is somebody,
- * whose scores the broker must not learn. Else a broker that calls every token expired buys as many as it likes. */
-static bool is_disclosed(const struct cv_worker *pool, const struct cv_worker_campaign *campaign) {
+bool cv_worker_discloses(const struct cv_worker *pool, const struct cv_worker_campaign *campaign) {
   bool is_local = campaign->privatizer != NULL && campaign->privatizer->law.epsilon_micro != CV_EPSILON_NONE;
   return is_local && (pool->config.stock != NULL || pool->config.asker != NULL);
 }
@@ -424,7 +422,7 @@ enum cv_err cv_worker_give(struct cv_worker *pool, struct cv_worker_campaign *ca
   campaign->gave = true;
   CV_TRY(cv_again_note(pool, campaign, pending));
   /* Now: a broker may tell other terms before it calls the token expired. */
-  pending->is_disclosed = is_disclosed(pool, campaign);
+  pending->is_disclosed = cv_worker_discloses(pool, campaign);
   pool->spent_due = true;
   if (counts) {
     count_given(pool, pending->worker, pending->values);

@@ -4,6 +4,8 @@
  * among its worker's, chosen by the broker; two brokers count at most one token of a slot, and a slot that was used may
  * be used again until its token is settled.
  *
+ * Whether that counts against accept.tokens, the pool decides: behind a privatizer what somebody answers always does.
+ *
  * In memory only: after a restart of the process a used slot looks free, and counts against accept.tokens once more.
  */
 #ifndef CV_WORKER_SLOTS_H

@@ -61,6 +61,9 @@ bool cv_worker_may_give(const struct cv_worker *pool, uint64_t worker, uint32_t 
 /* Whether the campaign takes another token of the worker, and the worker's own limit leaves it one: a new one, or again
  * one of a slot that it has used. */
 bool cv_worker_may_answer(const struct cv_worker *pool, const struct cv_worker_campaign *campaign, uint64_t worker);
+/* Whether a token that has left counts against the worker's tokens even if it filled no slot: the worker is somebody,
+ * whose scores the broker must not learn. Else a broker that calls every token expired buys as many as it likes. */
+bool cv_worker_discloses(const struct cv_worker *pool, const struct cv_worker_campaign *campaign);
 /* Whether the worker's own limit leaves it a token of any campaign, known or not. */
 bool cv_worker_may_come(const struct cv_worker *pool, uint64_t worker);
 /* Declines a campaign, and drops what is held of it. */

@@ -228,7 +228,8 @@ class Crew:
         wanted = not live or any(
             terms.given[worker] < terms.message.tokens_per_worker and not terms.is_over(worker) for terms in live)
         return wanted and (self._may_give(worker, 1) or any(
-            self._session(terms).open.get(worker) for terms in live if terms.message.HasField("split")))
+            self._session(terms).open.get(worker) for terms in live
+            if terms.message.HasField("split") and terms.law and terms.law.epsilon_micro is None))
 
     def _session(self, terms: Terms) -> Session:
         """Of a campaign with two brokers."""
@@ -347,7 +348,7 @@ class Crew:
             if len(arms) > 1:
                 raise ProtocolError(f"an assignment of {len(arms)} arms; expected one: the campaign has two brokers")
             session.check_slot(worker, message.slot)
-        is_free = session is not None and session.is_open(worker, message.slot)
+        is_free = session is not None and terms.law.epsilon_micro is None and session.is_open(worker, message.slot)
         if not is_free and not self._may_give(worker, len(arms)):
             self.given[worker] = NEVER
             self.declines.append({"ticket": message.ticket,
@@ -388,7 +389,7 @@ class Crew:
                 self.held.append(Held(question, now + terms.message.lease_ms * .00075, values))
                 return
             fields = {"share": session.sealer.share(values[0], question.place)}
-            counts = int(session.use(question.place))
+            counts = int(session.use(question.place) or question.law.epsilon_micro is not None)
         del self.questions[question.ticket]
         items = items_of(question.arms, question.opponent)
         self.pending[question.ticket] = Token(question.worker, question.campaign, fields, question.place, items,

@@ -572,7 +572,13 @@ static void say_duo_terms(struct stage *to, bool is_local) {
   }
 }
 
-static void meet_both(bool is_local) {
+static uint32_t counted;
+
+static void count(void *data, uint64_t worker, uint32_t scores) {
+  counted = scores;
+}
+
+static void meet_both(bool is_local, uint64_t limit) {
   struct cv_share_frame sent;
   struct stage other = {0};
   set();
@@ -580,6 +586,8 @@ static void meet_both(bool is_local) {
   stage.broker = duo.keys.broker;
   stage.config.accept.pair = &duo.keys;
   stage.config.accept.pairs = 1;
+  stage.config.accept.tokens = limit;
+  stage.config.give = count;
   stage.config.session = &duo.ops;
   stage.config.asker = &asker;
   start(&stage);
@@ -599,7 +607,7 @@ static void meet_both(bool is_local) {
 /* A slot whose token was called expired may be asked for again; but not for a second answer about one opinion. */
 static void test_a_slot_that_is_open(void **state) {
   for (int is_local = 0; is_local < 2; is_local++) {
-    meet_both(is_local == 1);
+    meet_both(is_local == 1, 0);
     deliver_assign(2, 0, 0);
     gave(CV_VERDICT_EXPIRED);
     deliver_assign(2, 0, 0);
@@ -611,6 +619,24 @@ static void test_a_slot_that_is_open(void **state) {
     }
     deliver_assign(1, 0, 1);
     gave(CV_VERDICT_ACCEPTED);
+    cv_worker_free(stage.pool);
+  }
+}
+
+/* A broker that calls tokens expired may use a slot again, but each answer has told something. */
+static void test_an_open_slot_counts_for_each_answer(void **state) {
+  for (uint64_t limit = 1; limit <= 2; limit++) {
+    meet_both(true, limit);
+    deliver_assign(0, 0, 0);
+    gave(CV_VERDICT_EXPIRED);
+    assert_int_equal(arrived(&stage), limit - 1);
+    assert_int_equal(counted, 1);
+    if (limit == 2) {
+      deliver_assign(1, 0, 0);
+      gave(CV_VERDICT_EXPIRED);
+      assert_int_equal(arrived(&stage), 0);
+      assert_int_equal(counted, 2);
+    }
     cv_worker_free(stage.pool);
   }
 }
@@ -639,6 +665,7 @@ int main(void) {
       cmocka_unit_test(test_stored_answers_beyond_the_terms),
       cmocka_unit_test(test_a_person_gives_one_row_of_an_item),
       cmocka_unit_test(test_a_slot_that_is_open),
+      cmocka_unit_test(test_an_open_slot_counts_for_each_answer),
   };
   return cmocka_run_group_tests_name("again", tests, NULL, NULL);
 }
