@@ -168,18 +168,28 @@ static enum cv_err tell_answered_pair(struct cv_stage *stage) {
   return cv_stage_gateway(stage, 1, ask_reverse);
 }
 
-static enum cv_err ask_second_campaign(struct cv_stage *stage) {
+static enum cv_err ask_number(struct cv_stage *stage) {
   return cv_stage_ask(stage, (struct cv_stage_demand){CV_STAGE_SECOND, 1, .verdict = CV_VERDICT_ACCEPTED});
 }
 
-static enum cv_err ask_under_another_number(struct cv_stage *stage) {
+static enum cv_err ask_name(struct cv_stage *stage) {
+  return cv_stage_ask(stage, (struct cv_stage_demand){CV_STAGE_OTHER, 1, .verdict = CV_VERDICT_ACCEPTED});
+}
+
+static enum cv_err ask_other_campaigns(struct cv_stage *stage) {
   CV_TRY(ask_once(stage));
-  return ask_second_campaign(stage);
+  CV_TRY(ask_number(stage));
+  return ask_name(stage);
+}
+
+static enum cv_err tell_renumbered(struct cv_stage *stage) {
+  CV_TRY(cv_stage_gateway(stage, 1, ask_once));
+  return cv_stage_gateway(stage, 1, ask_number);
 }
 
 static enum cv_err tell_limited(struct cv_stage *stage) {
-  CV_TRY(cv_stage_gateway(stage, 1, ask_under_another_number));
-  return cv_stage_gateway(stage, 1, ask_second_campaign);
+  CV_TRY(cv_stage_gateway(stage, 1, ask_other_campaigns));
+  return cv_stage_gateway(stage, 1, ask_name);
 }
 
 #define RESPONSE "randomized-response"
@@ -216,16 +226,17 @@ static const struct lie lies[] = {
      3,
      {"token", "second token", "token alone"}},
     {"program limit",
-     {RESPONSE, 1, 2, TOKENS, CV_FROM_PROGRAM, .limit = 1},
+     {RESPONSE, 1, 3, TOKENS, CV_FROM_PROGRAM, .limit = 1},
      8,
      tell_limited,
-     3,
-     {"token", "in another campaign", "after a restart"}},
+     4,
+     {"token", "under another number", "under another name", "after a restart"}},
+    {"program renumbered", {RESPONSE, 1, 2, TOKENS, CV_FROM_PROGRAM}, 8, tell_renumbered, 2, TWICE},
     {"program again", {RESPONSE, 1, 1, TOKENS, CV_FROM_PROGRAM}, 8, ANSWERED},
     {"program again", {"laplace", 1, 1, TOKENS, CV_FROM_PROGRAM}, 16, ANSWERED},
     {"program repeat", {RESPONSE, 1, 1, TOKENS, CV_FROM_PROGRAM, .repeat = true}, 8, ANSWERED},
     {"program, pairs",
-     {RESPONSE, 1, 1, TOKENS, CV_FROM_PROGRAM, .pairs = true},
+     {RESPONSE, 1, 1, TOKENS, CV_FROM_PROGRAM, .limit = TOKENS, .pairs = true},
      8,
      tell_answered_pair,
      5,
