@@ -8,7 +8,7 @@
 #include "tests/sim/truth_state.h"
 
 void truth_make_room_for_golds(struct truth *truth) {
-  for (uint32_t i = 0; i < truth->room; i++) {
+  for (uint32_t i = 0; i < truth->world->room; i++) {
     truth->campaign[i].golds = calloc(truth->workers, sizeof(*truth->campaign[i].golds));
     CV_REQUIRE(truth->campaign[i].golds != NULL);
   }

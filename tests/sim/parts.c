@@ -7,10 +7,6 @@
 
 enum { DENIED_PERCENT = 10 };
 
-uint32_t parts_campaigns(const struct scenario *scenario) {
-  return 2 * (scenario->requesters * scenario->campaigns + 1); /* some are submitted again */
-}
-
 /* Between half of `part_rows` and all. */
 uint64_t parts_rows(const struct scenario *scenario, uint32_t gateway, uint32_t arm) {
   uint64_t bits = cv_mix64(scenario->seed ^ (uint64_t)gateway << 32 ^ (uint64_t)arm << 40 ^ PARTS_PRINT);
@@ -22,13 +18,13 @@ uint64_t parts_row(const struct scenario *scenario, uint32_t gateway, uint32_t a
 }
 
 uint64_t *parts_taken(const struct world *world, uint32_t gateway, uint64_t campaign, uint32_t arm) {
-  return &world->taken[(gateway * parts_campaigns(&world->scenario) + campaign) * SCENARIO_ARMS + arm];
+  return &world->taken[(gateway * world->room + campaign) * SCENARIO_ARMS + arm];
 }
 
 void parts_add(struct world *world) {
   const struct scenario *scenario = &world->scenario;
   if (scenario->parts) {
-    size_t n = (size_t)scenario->pools * parts_campaigns(scenario) * SCENARIO_ARMS;
+    size_t n = (size_t)scenario->pools * world->room * SCENARIO_ARMS;
     world->taken = calloc(n, sizeof(*world->taken));
     CV_REQUIRE(world->taken != NULL);
     tally(TALLY_PARTS);
@@ -64,7 +60,7 @@ static enum cv_err serve(void *data, const struct cv_work *work, const struct cv
                          uint64_t *ret_taken, struct cv_why *why) {
   struct part *part = data;
   struct world *world = part->party->world;
-  if (terms->id >= parts_campaigns(&world->scenario)) {
+  if (terms->id >= world->room) {
     return cv_fail(why, CV_ERR_DENIED, "a campaign with a number that none has");
   }
   part->denied = !world->scenario.peaceful && world->calm_ms == 0 && world_chance(world, DENIED_PERCENT);
@@ -89,7 +85,7 @@ void part_start(struct part *part, struct party *party, struct cv_work *work) {
   *part = (struct part){.party = party, .record = {.serve = serve, .take = take, .data = part}};
   party->part = part;
   if (scenario->parts) {
-    part->noted = calloc((size_t)parts_campaigns(scenario) * SCENARIO_ARMS, sizeof(*part->noted));
+    part->noted = calloc((size_t)party->world->room * SCENARIO_ARMS, sizeof(*part->noted));
     CV_REQUIRE(part->noted != NULL);
     work->print = PARTS_PRINT;
     work->is_part = true;
@@ -110,7 +106,7 @@ void part_stop(struct part *part) {
 
 void part_keep(struct part *part) {
   const struct world *world = part->party->world;
-  for (uint32_t id = 0; part->noted != NULL && id < parts_campaigns(&world->scenario); id++) {
+  for (uint32_t id = 0; part->noted != NULL && id < world->room; id++) {
     for (uint32_t arm = 0; arm < SCENARIO_ARMS; arm++) {
       uint64_t *noted = &part->noted[id * SCENARIO_ARMS + arm];
       if (*noted > 0) {

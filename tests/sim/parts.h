@@ -36,8 +36,6 @@ enum cv_err part_score(const struct part *part, int64_t *ret_score);
 /* The gateway stores what it has noted. */
 void part_keep(struct part *part);
 
-/* Campaigns have numbers below. */
-uint32_t parts_campaigns(const struct scenario *scenario);
 /* The rows that the part of an honest gateway, counted from 0, has of the arm. */
 uint64_t parts_rows(const struct scenario *scenario, uint32_t gateway, uint32_t arm);
 /* The number in the whole file of the row of the arm that leaves after `at` others. */

@@ -20,7 +20,7 @@
 /* Where a place's token depends on its worker, or its opponent. */
 static void make_room_for_values(struct truth *truth) {
   const struct world *world = truth->world;
-  for (uint32_t i = 0; i < truth->room; i++) {
+  for (uint32_t i = 0; i < world->room; i++) {
     struct campaign *campaign = &truth->campaign[i];
     campaign->value = calloc(world->scenario.arms * world->scenario.tokens, sizeof(*campaign->value));
     CV_REQUIRE(campaign->value != NULL);
@@ -38,10 +38,9 @@ struct truth *truth_new(struct world *world) {
   truth->said = calloc(truth->workers, sizeof(*truth->said));
   truth->gave_to = calloc(truth->workers, sizeof(*truth->gave_to));
   truth->campaigns = world->scenario.requesters * world->scenario.campaigns + 1;
-  truth->room = 2 * truth->campaigns;
-  truth->campaign = calloc(truth->room, sizeof(*truth->campaign));
-  truth->asked_ms = calloc(truth->room, sizeof(*truth->asked_ms));
-  truth->asked_jumps = calloc(truth->room, sizeof(*truth->asked_jumps));
+  truth->campaign = calloc(world->room, sizeof(*truth->campaign));
+  truth->asked_ms = calloc(world->room, sizeof(*truth->asked_ms));
+  truth->asked_jumps = calloc(world->room, sizeof(*truth->asked_jumps));
   CV_REQUIRE(truth->spent_micro != NULL && truth->said != NULL && truth->gave != NULL && truth->left != NULL &&
              truth->gave_to != NULL && truth->campaign != NULL && truth->asked_ms != NULL &&
              truth->asked_jumps != NULL);
@@ -73,7 +72,7 @@ void truth_free(struct truth *truth) {
     free(campaign->plan);
     free(campaign->release);
   }
-  for (size_t i = 0; i < truth->room; i++) {
+  for (size_t i = 0; i < truth->world->room; i++) {
     free(truth->campaign[i].value);
     free(truth->campaign[i].golds);
   }
@@ -752,5 +751,5 @@ void truth_rolled_back(struct truth *truth) {
     campaign->is_void = truth->world->recovered && campaign->plans_stored > 0;
     campaign->owed_micro = truth->world->recovered ? campaign->owed_micro : campaign->snapshot_owed_micro;
   }
-  truth->campaigns = truth->world->recovered ? truth->room : truth->campaigns;
+  truth->campaigns = truth->world->recovered ? truth->world->room : truth->campaigns;
 }

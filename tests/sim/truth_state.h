@@ -78,9 +78,8 @@ struct said {
 
 struct truth {
   struct world *world;
-  struct campaign *campaign;  /* by id */
+  struct campaign *campaign;  /* by id; room for all of the world */
   uint32_t campaigns;         /* one more than the largest id */
-  uint32_t room;              /* entries: some for campaigns that are submitted again */
   struct seen places, payers; /* acknowledged */
   struct seen answered;       /* questions whose token was counted, by campaign and worker */
   struct seen given;          /* tickets of the tokens that have left a gateway */

@@ -21,7 +21,7 @@ struct two *two_new(struct world *world) {
   struct two *two = calloc(1, sizeof(*two));
   CV_REQUIRE(two != NULL);
   two->world = world;
-  two->campaigns = 2 * (world->scenario.requesters * world->scenario.campaigns + 1);
+  two->campaigns = world->room;
   two->campaign = calloc(two->campaigns, sizeof(*two->campaign));
   CV_REQUIRE(two->campaign != NULL);
   for (uint32_t i = 0; i < two->campaigns; i++) {

@@ -435,6 +435,7 @@ static void set_up(struct world *world) {
     world->broker->dials[1] = world->cobroker;
   }
   add_requesters(world);
+  world->room = 2 * (world->scenario.requesters * world->scenario.campaigns + 1);
   world->first_pool = world->parties;
   add_persons(world);
   parts_add(world);

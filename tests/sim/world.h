@@ -106,6 +106,7 @@ struct world {
   /* The last fault of brokers and server; since when none serves that could, and how long that may be. */
   uint64_t shaken_ms, unserved_ms, bound_ms;
   enum fault shaken_by;
+  uint32_t room;                  /* numbers of campaigns are below: some campaigns are submitted again */
   size_t first_pool, first_rival; /* indices of the parties; those up to the end are crowd */
   struct disk disk_broker, disk_thirdparty, disk_cobroker, disk_second;
   struct cable *cables;
