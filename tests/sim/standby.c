@@ -330,9 +330,9 @@ void standby_close(struct standby *standby, bool lingers) {
 
 /*
  * How long it may take until a broker serves, after the last fault of each kind, from when on there is one that could.
- * A broker that is killed may leave its lock behind, which stands still for 5 s, as that of a frozen one does; a server
- * that was replaced does not answer for 5 s. A broker that is asked to stop gives its term back. One whose load has
- * failed could not serve for REST_MS; the other one could.
+ * A broker that is killed may leave its lock behind, which stands still for 5 s, as that of a frozen one does. A broker
+ * that is asked to stop gives its term back. One whose load has failed could not serve for REST_MS, and one that waits
+ * for an answer of a server that was replaced could not either; the other one could.
  */
 enum { LEAVES_MS = 2000, STANDS_STILL_MS = 9000 };
 static const uint32_t bound_ms[FAULT_COUNT] = {[FAULT_CRASH_BROKER] = STANDS_STILL_MS,
@@ -364,7 +364,8 @@ static bool could(const struct party *broker) {
   const struct disk *disk = broker->disk;
   bool is_there = broker->up && !broker->dead && !broker->exits && broker->stood_ms <= world->now_ms;
   bool is_whole = disk->fuse == 0 && disk->refuse_in == 0 && broker->starves == 0;
-  return is_there && is_whole && broker_standby(broker)->rests_until_ms <= world->now_ms && truth_anchor_of(broker) > 0;
+  return is_there && is_whole && broker_standby(broker)->rests_until_ms <= world->now_ms &&
+         !standby_is_silent(broker_standby(broker)) && truth_anchor_of(broker) > 0;
 }
 
 static void watch(struct world *world, struct event *event) {
