@@ -471,6 +471,12 @@ static enum cv_err add_gateway(struct cv_audit_plan *plan) {
   return CV_OK;
 }
 
+static void add_gold(struct cv_audit_plan *plan) {
+  struct cv_audit_subject subject;
+  cv_audit_gold(CV_MICRO / 2, &subject);
+  keep(plan, &subject);
+}
+
 static void add_laplace(struct cv_audit_plan *plan) {
   struct cv_audit_subject subject;
   cv_audit_laplace(true, 1, &subject);
@@ -485,6 +491,7 @@ static enum cv_err fill(struct cv_audit_plan *plan, bool full) {
   CV_TRY(add_pipelines(plan, full));
   CV_TRY(add_two_brokers(plan, full));
   CV_TRY(add_gateway(plan));
+  add_gold(plan);
   add_laplace(plan);
   return CV_OK;
 }
@@ -500,8 +507,8 @@ enum cv_err cv_audit_plan_new(const char *only, bool full, struct cv_audit_plan 
     cv_why_set(why, "%s", cv_err_text(err));
   } else if (plan->count == 0) {
     err = cv_fail(why, CV_ERR_NOT_FOUND,
-                  "unknown part \"%.40s\" of the audit; expected a mechanism, a privatizer, pipeline, two-brokers or "
-                  "gateway",
+                  "unknown part \"%.40s\" of the audit; expected a mechanism, a privatizer, pipeline, two-brokers, "
+                  "gateway or gold",
                   only);
   }
   if (err != CV_OK) {

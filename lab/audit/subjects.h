@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes the subjects of an audit: mechanisms, privatizers, whole pipelines with one broker and with two, verifier
- * shares, gateways whose broker lies, data files, and two samplers of Laplace noise. */
+ * shares, gateways whose broker lies, data files, gold items, and two samplers of Laplace noise. */
 #ifndef CV_LAB_AUDIT_SUBJECTS_H
 #define CV_LAB_AUDIT_SUBJECTS_H
 
@@ -59,6 +59,10 @@ CV_MUST_USE enum cv_err cv_audit_gateway(size_t at, struct cv_audit_subject *ret
 /* The noisy sum of a data file of which one row differs, read with a declared scale, or with one that follows from its
  * rows. Both claim epsilon, that of noise for a sum which one row changes by a score of 1. */
 void cv_audit_scale(bool is_declared, uint64_t epsilon_micro, struct cv_audit_subject *ret);
+
+/* The numbers of neutral tokens that a requester learns (common/base/gold.h), of a worker that gold items find, or not.
+ * The claim is what the worker's tokens are charged for them. */
+void cv_audit_gold(uint64_t epsilon_micro, struct cv_audit_subject *ret);
 
 /*
  * Mironov, "On Significance of the Least Significant Bits for Differential Privacy" (2012): Laplace noise of scale
