@@ -76,11 +76,15 @@ void cv_answered_fini(struct cv_answered *asked) {
 
 /* The entry of the list that is `number`; `n` if none of the first n is. */
 static uint32_t find_number(struct cv_answered *asked, uint64_t worker, uint32_t n, uint64_t number) {
-  for (uint32_t i = 0; i < n; i++) {
-    const struct unit unit = find(asked, worker, i);
-    const struct cv_chunk *chunk = cv_chunks_find(&asked->chunks, unit.chunk);
-    if (chunk != NULL && get(chunk, unit.bit, asked->width) == number) {
-      return i;
+  uint64_t fit = CV_CHUNK_BITS / asked->width; /* of a record in several chunks, so many are in each but the last */
+  for (uint64_t from = 0; from < n; from += fit) {
+    const struct unit first = find(asked, worker, from);
+    const struct cv_chunk *chunk = cv_chunks_find(&asked->chunks, first.chunk);
+    uint64_t left = n - from < fit ? n - from : fit;
+    for (uint32_t i = 0; chunk != NULL && i < left; i++) {
+      if (get(chunk, first.bit + i * asked->width, asked->width) == number) {
+        return (uint32_t)from + i;
+      }
     }
   }
   return n;
