@@ -150,6 +150,8 @@ def test_a_broker_that_was_killed_still_knows_who_lied_and_how_often_it_counted(
     files = deployment.pki.issue("gateway/1-10000")
     with Session(deployment.broker.address, files.ca, files.cert, files.key) as session:
         _, before = work(session, range(1, WORKERS + 1), say, credit=64, tokens_per_worker=8)
+    with deployment.requester() as requester:
+        assert not any(part.neutral for part in requester.export(campaign)), "the numbers are of the end"
     deployment.broker.kill()
     deployment.start_broker({"limits": {"trusted_thirdparty": True}})
     with Session(deployment.broker.address, files.ca, files.cert, files.key) as session:
