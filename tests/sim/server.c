@@ -83,7 +83,8 @@ static void resolve(struct world *world, struct event *event) {
 
 static bool is_gone(const struct session *session) {
   const struct server *server = session->server;
-  return session->is_lost || session->generation != server->generation || session->number == server->cut;
+  bool is_cut = session->number == server->cut[0] || session->number == server->cut[1];
+  return session->is_lost || session->generation != server->generation || is_cut;
 }
 
 bool session_is_silent(const struct session *session) {
@@ -572,7 +573,7 @@ bool server_is_disturbed(const struct server *server) {
 
 void server_cut(struct server *server) {
   if (server->holder != 0) {
-    server->cut = server->holder;
+    server->cut[server->holder_party == server->world->second] = server->holder;
     release(server, server->holder);
   }
 }

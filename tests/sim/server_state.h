@@ -26,7 +26,7 @@ struct server {
   const struct party *term_party; /* whose the latest term is */
   bool is_in_doubt;
   struct transaction doubt;
-  uint64_t cut; /* the session whose connection was cut last */
+  uint64_t cut[2]; /* of each broker, the session whose connection was cut last: it may not have noticed yet */
   uint64_t generation, replaced_ms;
   uint64_t sessions, terms;
   enum fate next;
