@@ -67,15 +67,17 @@ static bool next_of_stock(struct cv_worker *pool, uint64_t now_ms, uint64_t *ret
   return true;
 }
 
-/* The next worker that a campaign may want: backoff over first, then workers to arrive again, then the others. */
-static bool next_wanted(struct cv_worker *pool, uint64_t now_ms, uint64_t *ret_worker) {
-  if (pool->config.stock != NULL) {
-    return next_of_stock(pool, now_ms, ret_worker);
+/* The next one whose backoff is over. */
+static bool next_rested(struct cv_worker *pool, uint64_t now_ms, uint64_t *ret_worker) {
+  if (pool->resting.count == 0 || cv_line_at(&pool->resting, 0)->due_ms > now_ms) {
+    return false;
   }
-  if (pool->resting.count > 0 && cv_line_at(&pool->resting, 0)->due_ms <= now_ms) {
-    *ret_worker = cv_line_pop(&pool->resting);
-    return true;
-  }
+  *ret_worker = cv_line_pop(&pool->resting);
+  return true;
+}
+
+/* The next of those that arrive again, then of those that never arrived. */
+static bool next_other(struct cv_worker *pool, uint64_t *ret_worker) {
   while (pool->again.count > 0) {
     *ret_worker = cv_line_pop(&pool->again);
     /* The frame that let it go may have said later that no campaign wants it. */
@@ -92,6 +94,20 @@ static bool next_wanted(struct cv_worker *pool, uint64_t now_ms, uint64_t *ret_w
     }
   }
   return false;
+}
+
+/* The next worker that a campaign may want. Those that rested and the others take turns: the broker may send the same
+ * ones away again and again. */
+static bool next_wanted(struct cv_worker *pool, uint64_t now_ms, uint64_t *ret_worker) {
+  if (pool->config.stock != NULL) {
+    return next_of_stock(pool, now_ms, ret_worker);
+  }
+  pool->had_rested = !pool->had_rested && next_rested(pool, now_ms, ret_worker);
+  if (pool->had_rested || next_other(pool, ret_worker)) {
+    return true;
+  }
+  pool->had_rested = next_rested(pool, now_ms, ret_worker);
+  return pool->had_rested;
 }
 
 /* The next worker to arrive; false if there is none now. */

@@ -23,6 +23,7 @@ struct cv_worker {
   struct cv_line waiting; /* workers that arrived and have no assignment */
   struct cv_line again;   /* workers that arrive again as soon as there is room */
   struct cv_line resting; /* workers in backoff, by due time */
+  bool had_rested;        /* the last one that arrived */
   uint32_t *given;        /* per worker: scores sent, or CV_GIVEN_NEVER */
   uint32_t *wish;         /* with a stock, per worker: the arm that it arrived for */
   uint8_t coin_key[CV_COIN_KEY_BYTES];

@@ -192,6 +192,7 @@ class Crew:
         self.campaigns: dict[int, Terms] = {}
         self.next, self.waiting, self.again = 0, set[int](), deque[int]()
         self.resting: list[tuple[float, int]] = []
+        self.had_rested = False  # the last one that arrived
         self.here = set[int]()  # waiting, resting, about to arrive, or without acknowledgement
         self.questions: dict[bytes, Question] = {}
         self.pending: dict[bytes, Token] = {}
@@ -459,18 +460,34 @@ class Crew:
 
     # --- messages to the broker
 
+    def _rested(self, now: float) -> Optional[int]:
+        return heapq.heappop(self.resting)[1] if self.resting and self.resting[0][0] <= now else None
+
+    def _other(self) -> Optional[int]:
+        """The next of those that arrive again, then of those that never arrived."""
+        if self.again:
+            return self.again.popleft()
+        while self.next < len(self.workers):
+            worker, self.next = self.workers[self.next], self.next + 1
+            if worker not in self.here:
+                return worker
+        return None
+
+    def _next(self, now: float) -> Optional[int]:
+        """Those that rested and the others take turns: the broker may send the same ones away again and again."""
+        worker = None if self.had_rested else self._rested(now)
+        self.had_rested = worker is not None
+        worker = self._other() if worker is None else worker
+        if worker is None:
+            worker = self._rested(now)
+            self.had_rested = worker is not None
+        return worker
+
     def _arrivals(self, now: float) -> list[int]:
-        while self.resting and self.resting[0][0] <= now:
-            self._move_on(heapq.heappop(self.resting)[1])
         arriving: list[int] = []
         while len(self.waiting) + len(arriving) < 2 * self.credit:
-            if self.again:
-                worker = self.again.popleft()
-            elif self.next < len(self.workers):
-                worker, self.next = self.workers[self.next], self.next + 1
-                if worker in self.here:
-                    continue
-            else:
+            worker = self._next(now)
+            if worker is None:
                 break
             if self._is_wanted(worker):
                 self.here.add(worker)

@@ -46,6 +46,20 @@ def arrived(**changes):
     return crew
 
 
+def test_who_backs_off_again_and_again_leaves_room_for_others():
+    """A broker that has nothing for the first ones now may have something for the others."""
+    crew = Crew(range(1, 41), ANY, "test", 2)
+    crew.join()
+    line = list(said(crew).arrives[0].workers)
+    crew.hear(tell(campaigns=[terms()]), 0)
+    seen = set()
+    for turn in range(200):
+        seen.add(line[turn])
+        crew.hear(tell(backoffs=[schema("crowd").Backoff(campaign=1, workers=[line[turn]], delay_ms=1)]), turn)
+        line += [worker for arrive in said(crew, turn + .5).arrives for worker in arrive.workers]
+    assert seen == set(range(1, 41))
+
+
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from([1, 2, 3, 4])), max_size=40), st.integers(0, 3))
 def test_a_worker_never_gives_more_than_terms_and_owner_permit(events, limit):
     crew = Crew(range(1, 4), Accept(["alice"], ["laplace"], tokens=limit), "test")

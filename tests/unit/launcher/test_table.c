@@ -283,6 +283,37 @@ static void test_print_of_lies(void **state) {
   cv_outcome_fini(&outcome);
 }
 
+/* Of a campaign with gold items: a column of its own, and no number of lies where these may be too many already. */
+static void test_print_of_neutral_tokens(void **state) {
+  struct cv_outcome outcome;
+  make(&outcome, true);
+  outcome.lies = (struct cv_lies){.of_arm = calloc(4, sizeof(*outcome.lies.of_arm)),
+                                  .arms = 4,
+                                  .tokens_per_worker = 10,
+                                  .neutral = calloc(4, sizeof(*outcome.lies.neutral)),
+                                  .neutral_most = 1300,
+                                  .neutral_radius = 71,
+                                  .least = {.safe = 0, .turn = 25}};
+  assert_true(outcome.lies.of_arm != NULL && outcome.lies.neutral != NULL);
+  outcome.lies.neutral[3] = -17;
+  char *text = printed(&outcome);
+  assert_non_null(strstr(text,
+                         "\nneutral     at most 1,300 tokens, of workers found by gold items; each item's number ± 71\n"
+                         "lies        not known: the tokens of workers found by gold items may make a wrong class more "
+                         "probable\n"
+                         "            at least 25 (workers: 3) to turn a class by the noisy means\n"));
+  assert_int_equal(column_of(text, "spelt", "-17") + strlen("-17"), column_of(text, "class", "neutral") + 7);
+  assert_int_equal(column_of(text, "spelt", "hit"), column_of(text, "rye", "hit"));
+  free(text);
+  json_t *result = cv_result_json(&outcome, "ppar"), *neutral = json_object_get(result, "neutral");
+  assert_int_equal(json_integer_value(json_object_get(neutral, "most")), 1300);
+  assert_near(json_real_value(json_object_get(neutral, "radius")), 71, 0);
+  assert_int_equal(json_integer_value(json_object_get(json_object_get(neutral, "items"), "spelt")), -17);
+  assert_true(json_is_null(json_object_get(json_object_get(result, "lies"), "safe")));
+  json_decref(result);
+  cv_outcome_fini(&outcome);
+}
+
 /* The broker names an arm that does not exist, and leaves out others: these are undecided. */
 static void test_outcome_of_a_strange_broker(void **state) {
   struct cv_standing standing[] = {{.arm = 9, .rank_class = 1}, {.arm = 1, .rank_class = 1, .tokens = 5, .mean = 0.5}};
@@ -350,7 +381,8 @@ static void test_json(void **state) {
   assert_json(result, "tokens_per_second", "617284.0");
   assert_json(result, "over_sum_bound", "null"); /* no file says how the scores were drawn */
   assert_json(result, "lies", "null");           /* without an export */
-  assert_int_equal(json_object_size(result), 20);
+  assert_json(result, "neutral", "null");        /* likewise */
+  assert_int_equal(json_object_size(result), 21);
   json_decref(result);
   cv_outcome_fini(&outcome);
 }
@@ -471,6 +503,7 @@ int main(void) {
       cmocka_unit_test(test_print_without_truth),
       cmocka_unit_test(test_print_of_the_bounds),
       cmocka_unit_test(test_print_of_lies),
+      cmocka_unit_test(test_print_of_neutral_tokens),
       cmocka_unit_test(test_outcome_of_a_strange_broker),
       cmocka_unit_test(test_workers_without_names_have_their_numbers),
       cmocka_unit_test(test_json),
