@@ -180,6 +180,7 @@ def connected_as(project, mount, tls, identity):
 def stolen_certificate(project, tmp_path):
     """The certificate of one worker, in a container of the same network: it is valid for that person alone."""
     volume, image = f"{project.name}_stolen", engine.TARGETS["crowdveil"]
+    engine.podman("volume", "rm", "-f", volume)  # of a run that was killed: its certificate is of another CA
     engine.podman("run", "--rm", "-v", f"{project.name}_rank-ca:/certificates/ca", "-v",
                   f"{volume}:/certificates/worker-9", image, "pki", "make", "--dir=/certificates/ca",
                   "worker/6000000=/certificates/worker-9")
