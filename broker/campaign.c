@@ -240,7 +240,8 @@ void cv_broker_campaign_progress(const struct cv_broker *broker, const struct cv
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {
     uint32_t rank_class = campaign->standing[i].rank_class;
     progress.decided += cv_standing_is_decided(&campaign->standing[i]);
-    progress.parked += campaign->standing[i].held != CV_HELD_NO;
+    progress.parked += cv_standing_is_parked(&campaign->standing[i]);
+    progress.contradictions += campaign->standing[i].contradicts;
     progress.classes = rank_class > progress.classes ? rank_class : progress.classes;
   }
   *ret = progress;

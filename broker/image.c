@@ -85,7 +85,7 @@ static void put_standings(const struct cv_broker_campaign *campaign, struct cv_b
     cv_buf_put_f64(out, standing->mean);
     cv_buf_put_f64(out, standing->radius);
     cv_buf_put_u32(out, standing->rank_last);
-    cv_buf_put_u8(out, (uint8_t)standing->held);
+    cv_buf_put_u8(out, (uint8_t)(standing->held | (standing->contradicts ? CV_STANDING_CONTRADICTS : 0)));
   }
 }
 

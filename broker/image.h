@@ -39,4 +39,7 @@ void cv_image_set_sum(struct cv_broker_campaign *campaign, uint32_t arm, const s
 /* Reads an arm from the image in its chunk. CV_ERR_DAMAGED, CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_image_read_arm(struct cv_broker_campaign *campaign, uint32_t arm, struct cv_reader *in);
 
+/* In a stored standing's reason for being held: its limits contradict each other. */
+enum { CV_STANDING_CONTRADICTS = 0x80 };
+
 #endif

@@ -220,7 +220,9 @@ enum cv_err cv_broker_restore_standings(struct cv_broker *broker, uint32_t id, s
     standing->mean = cv_read_f64(row);
     standing->radius = cv_read_f64(row);
     standing->rank_last = cv_read_u32(row);
-    standing->held = (enum cv_held)cv_read_u8(row);
+    unsigned held = cv_read_u8(row);
+    standing->held = (enum cv_held)(held & ~(unsigned)CV_STANDING_CONTRADICTS);
+    standing->contradicts = (held & CV_STANDING_CONTRADICTS) != 0;
     CV_TRY(damaged_unless(isfinite(standing->mean) && isfinite(standing->radius) && standing->radius >= 0 &&
                           cv_standing_is_plausible(standing, campaign->spec.arms)));
   }

@@ -3,8 +3,8 @@
  * The whole run, step by step, and the state at any of them. Pure. A step holds only the standings that changed, so
  * each arm has a list of its own, which is searched by halves.
  *
- * A standing is [arm, class, tokens, mean, radius, noise], of a parked arm also the last class and why; a decision [number, kind, arm, class, tokens, mean, radius,
- * reference].
+ * A standing is [arm, class, tokens, mean, radius, noise], of an arm without a class also the last class and why, of
+ * one that contradicts also true; a decision [number, kind, arm, class, tokens, mean, radius, reference].
  */
 
 import { decided } from "./words.js";

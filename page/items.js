@@ -8,6 +8,7 @@ import { unsure } from "./estimate.js";
 import { groupsOf, reachable } from "./groups.js";
 import { Interval, percent } from "./interval.js";
 import {
+  contradicts,
   count,
   decided,
   epsilon,
@@ -17,6 +18,7 @@ import {
   measured,
   nameOf,
   parking,
+  plural,
   rounded,
   score,
   settles,
@@ -92,6 +94,7 @@ export class Items {
     }
     focused?.focus({ preventScroll: true }); /* a row that moves in the document loses it */
     banner(campaign, factor);
+    alarm(rows);
     if (glide) {
       this.glide(before);
     }
@@ -270,6 +273,12 @@ function legend(campaign) {
     ...(hasNoise(campaign) ? [entry("noise", "noise that hides people")] : []),
     ...(campaign.truth ? [entry("truth", "truth (this is a simulation)")] : []),
   );
+}
+
+function alarm(rows) {
+  const number = rows.filter(contradicts).length;
+  show(byId("alarm"), number > 0);
+  setText(byId("alarm"), `The answers contradict what the ranking assumes of them: ${plural(number, "item")}.`);
 }
 
 function banner(campaign, factor) {

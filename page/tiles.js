@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The few numbers that say how far the campaign is. */
 import { el, setText, show, svg, setAttr } from "./dom.js";
-import { count, decided, epsilon, hasNoise, held, known, money, plural, seconds } from "./words.js";
+import { count, decided, epsilon, hasNoise, known, money, parked, plural, seconds } from "./words.js";
 
 export class Tiles {
   constructor(root) {
@@ -69,12 +69,12 @@ function settled({ campaign, rows }) {
     };
   }
   const done = rows.filter(decided);
-  const parked = rows.filter(held).length;
+  const still = rows.filter(parked).length;
   const classes = rows.reduce((most, row) => Math.max(most, row?.[1] ?? 0), 0);
   return {
     name: "Settled",
     value: `${done.length} of ${campaign.arms}`,
-    about: (classes === 0 ? "no class yet" : plural(classes, "class", "classes")) + (parked ? `, ${parked} parked` : ""),
+    about: (classes === 0 ? "no class yet" : plural(classes, "class", "classes")) + (still ? `, ${still} parked` : ""),
     spent: done.length,
     of: campaign.arms,
   };

@@ -102,12 +102,12 @@ export function purpose(campaign) {
   }
 }
 
-/** Whether a standing has a class of its own: it is not open and not parked. */
+/** Whether a standing has a class of its own: it is not open and not held. */
 export function decided(row) {
   return row?.[1] > 0 && !held(row);
 }
 
-/** Why a standing is parked; null: it is not. */
+/** Why a standing has no class of its own; null: it has one, or is open. */
 export function held(row) {
   return row?.[7] ?? null;
 }
@@ -117,9 +117,21 @@ export function classOf(row) {
   return held(row) && row[6] > row[1] ? `${row[1]} ${row[6] === row[1] + 1 ? "or" : "to"} ${row[6]}` : String(row[1]);
 }
 
+const WHY = { boundary: "on a boundary", "used up": "no more answers", undecided: "undecided" };
+
 /** "class 3 or 4, on a boundary" */
 export function parking(row) {
-  return `class ${classOf(row)}, ${held(row) === "boundary" ? "on a boundary" : "no more answers"}`;
+  return `class ${classOf(row)}, ${WHY[held(row)] ?? held(row)}`;
+}
+
+/** Whether no plan asks about it any more although it has no class. */
+export function parked(row) {
+  return held(row) === "boundary" || held(row) === "used up";
+}
+
+/** Whether the limits of its mean contradict each other. */
+export function contradicts(row) {
+  return row?.[8] === true;
 }
 
 export function settles(decision) {

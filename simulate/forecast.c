@@ -45,6 +45,10 @@ static double best_reward(const struct cv_prepared *campaign, const struct cv_tr
                                   : (double)trial->total.pulls * worth.mean[cv_worth_best(&worth)];
 }
 
+static bool is_undecided(const struct cv_standing *standing) {
+  return !cv_standing_is_decided(standing) && !cv_standing_is_parked(standing);
+}
+
 static struct cv_forecast_run take_run(const struct cv_prepared *campaign, const struct cv_trial *trial) {
   struct cv_forecast_run run = {.tokens = trial->total.pulls,
                                 .rounds = trial->total.rounds,
@@ -58,8 +62,8 @@ static struct cv_forecast_run take_run(const struct cv_prepared *campaign, const
     return run;
   }
   for (uint32_t i = 0; i < campaign->file.spec.arms; i++) {
-    run.undecided += trial->standing[i].rank_class == 0;
-    run.parked += trial->standing[i].rank_class > 0 && trial->standing[i].held != CV_HELD_NO;
+    run.undecided += is_undecided(&trial->standing[i]);
+    run.parked += cv_standing_is_parked(&trial->standing[i]);
   }
   return run;
 }
@@ -69,8 +73,8 @@ static void add_arms(struct cv_forecast *forecast, const struct cv_trial *trial,
   for (uint32_t i = 0; i < forecast->arms; i++) {
     struct cv_forecast_arm *arm = &forecast->arm[i];
     const struct cv_standing *standing = &trial->standing[i];
-    arm->undecided += is_ranking && standing->rank_class == 0;
-    arm->parked += is_ranking && standing->rank_class > 0 && standing->held != CV_HELD_NO;
+    arm->undecided += is_ranking && is_undecided(standing);
+    arm->parked += is_ranking && cv_standing_is_parked(standing);
     arm->used_up += trial->used_up == i || standing->held == CV_HELD_USED_UP;
     arm->tokens += (double)trial->pulls[i];
     arm->radius += standing->tokens == 0 ? (double)NAN : standing->radius;

@@ -517,8 +517,11 @@ static enum cv_err run_to_end(struct run *run) {
   } else if (has_time && left > 0 && trial->game == NULL) {
     play_found(run, left);
   }
+  cv_policy_close(run->policy);
   for (uint32_t i = 0; i < run->spec->arms; i++) {
     cv_policy_standing(run->policy, i, &trial->standing[i]);
+    trial->end =
+        trial->end == CV_TRIAL_COMPLETE && trial->standing[i].held == CV_HELD_USED_UP ? CV_TRIAL_USED_UP : trial->end;
     trial->lies[i] = cv_policy_lies(run->policy, i);
   }
   return CV_OK;

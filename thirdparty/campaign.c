@@ -81,6 +81,7 @@ static enum cv_err store_standings(struct cv_thirdparty_campaign *campaign, stru
 static enum cv_err finish(struct cv_thirdparty_campaign *campaign, enum cv_end reason) {
   struct cv_delta *delta;
   CV_TRY(change(campaign, &delta));
+  cv_policy_close(campaign->policy);
   CV_TRY(store_standings(campaign, delta));
   campaign->row.end = reason;
   /* Recorded plans that still wait are void: nothing is applied after the end. */
@@ -88,6 +89,18 @@ static enum cv_err finish(struct cv_thirdparty_campaign *campaign, enum cv_end r
   campaign->due_result = true;
   clear_queue(campaign);
   return CV_OK;
+}
+
+/* Whether the data of an arm without a class are used up. */
+static bool is_short_of_data(const struct cv_thirdparty_campaign *campaign) {
+  for (uint32_t i = 0; i < campaign->spec.arms; i++) {
+    struct cv_standing now;
+    cv_policy_standing(campaign->policy, i, &now);
+    if (now.held == CV_HELD_USED_UP) {
+      return true;
+    }
+  }
+  return false;
 }
 
 /* Ends the campaign on a stop or a finished policy, but only once it has all records of the broker. */
@@ -102,7 +115,7 @@ static enum cv_err finish_if_over(struct cv_thirdparty_campaign *campaign) {
     return finish(campaign, CV_END_USED_UP);
   }
   if (campaign->row.policy_done && campaign->left == 0 && is_accepted(campaign)) {
-    return finish(campaign, CV_END_COMPLETE);
+    return finish(campaign, is_short_of_data(campaign) ? CV_END_USED_UP : CV_END_COMPLETE);
   }
   return CV_OK;
 }

@@ -278,6 +278,9 @@ void cv_replay_end(struct cv_replay *replay, enum cv_end end, const struct cv_st
     disagree(replay, "%zu arms have a standing on record; expected %" PRIu32, standings, replay->spec.arms);
   }
   replay->verdict.standings = standings;
+  if (end != CV_END_NONE) {
+    cv_policy_close(replay->policy);
+  }
   for (size_t i = 0; i < standings; i++) {
     compare_standing(replay, &standing[i], end);
   }

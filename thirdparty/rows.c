@@ -238,6 +238,26 @@ static enum cv_err read_parked(struct cv_db *db, sqlite3_int64 id, struct cv_sta
   return CV_OK;
 }
 
+static enum cv_err read_contradictions(struct cv_db *db, sqlite3_int64 id, struct cv_standing *standing, size_t n,
+                                       struct cv_why *why) {
+  sqlite3_stmt *stmt;
+  int row;
+  CV_TRY(cv_db_prepare(db, "SELECT arm FROM contradiction WHERE campaign = ? ORDER BY arm", &stmt, why));
+  (void)sqlite3_bind_int64(stmt, 1, id);
+  CV_TRY(cv_db_step(db, stmt, &row, why));
+  for (size_t i = 0; row != 0 && i < n; i++) {
+    if (standing[i].arm == (uint32_t)sqlite3_column_int64(stmt, 0)) {
+      standing[i].contradicts = true;
+      CV_TRY(cv_db_step(db, stmt, &row, why));
+    }
+  }
+  if (row != 0) {
+    (void)sqlite3_reset(stmt);
+    return cv_fail(why, CV_ERR_DAMAGED, "an arm without a standing has a contradiction");
+  }
+  return CV_OK;
+}
+
 enum cv_err cv_thirdparty_rows_standings(struct cv_db *db, sqlite3_int64 id, uint32_t arms,
                                          struct cv_standing *standing, size_t *ret_n, struct cv_why *why) {
   sqlite3_stmt *stmt;
@@ -261,5 +281,6 @@ enum cv_err cv_thirdparty_rows_standings(struct cv_db *db, sqlite3_int64 id, uin
     CV_TRY(cv_db_step(db, stmt, &row, why));
   }
   *ret_n = n;
+  CV_TRY(read_contradictions(db, id, standing, n, why));
   return read_parked(db, id, standing, n, why);
 }

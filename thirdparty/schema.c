@@ -122,7 +122,7 @@ static const char *const steps[] = {
     "  arm INTEGER NOT NULL,"
     "  last_class INTEGER NOT NULL,"
     "  held INTEGER NOT NULL,"
-    "  reason TEXT NOT NULL," /* the same in words: boundary, used up */
+    "  reason TEXT NOT NULL," /* the same in words: boundary, used up, undecided */
     "  PRIMARY KEY (campaign, arm)"
     ") STRICT, WITHOUT ROWID;"
 
@@ -171,6 +171,13 @@ static const char *const steps[] = {
     "  FROM decision d JOIN campaign c ON c.id = d.campaign"
     "       LEFT JOIN item i ON i.campaign = d.campaign AND i.arm = d.arm"
     "  ORDER BY c.id, d.number;",
+
+    /* Arms the limits of whose mean contradict each other. */
+    "CREATE TABLE contradiction ("
+    "  campaign INTEGER NOT NULL REFERENCES campaign,"
+    "  arm INTEGER NOT NULL,"
+    "  PRIMARY KEY (campaign, arm)"
+    ") STRICT, WITHOUT ROWID;",
 };
 
 const struct cv_db_schema CV_THIRDPARTY_SCHEMA = {
@@ -195,6 +202,7 @@ static const struct cv_proof_part parts[] = {
     {.table = "parked", .group = "campaign"},
     {.table = "plan_opponent", .group = "campaign"},
     {.table = "used_up", .group = "campaign"},
+    {.table = "contradiction", .group = "campaign"},
 };
 
 enum cv_err cv_thirdparty_prove(struct cv_db *db, struct cv_why *why) {

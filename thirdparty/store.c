@@ -291,6 +291,18 @@ static enum cv_err write_parked(struct cv_db *db, sqlite3_int64 id, const struct
   return cv_db_run(db, stmt, why);
 }
 
+static enum cv_err write_contradiction(struct cv_db *db, sqlite3_int64 id, const struct cv_standing *standing,
+                                       struct cv_why *why) {
+  sqlite3_stmt *stmt;
+  CV_TRY(cv_db_prepare(db,
+                       standing->contradicts ? "INSERT OR REPLACE INTO contradiction VALUES (?, ?)"
+                                             : "DELETE FROM contradiction WHERE campaign = ? AND arm = ?",
+                       &stmt, why));
+  (void)sqlite3_bind_int64(stmt, 1, id);
+  (void)sqlite3_bind_int64(stmt, 2, standing->arm);
+  return cv_db_run(db, stmt, why);
+}
+
 static enum cv_err write_standing(struct cv_db *db, sqlite3_int64 id, const struct cv_standing *standing,
                                   struct cv_why *why) {
   sqlite3_stmt *stmt;
@@ -302,6 +314,7 @@ static enum cv_err write_standing(struct cv_db *db, sqlite3_int64 id, const stru
   (void)sqlite3_bind_double(stmt, 5, standing->mean);
   (void)sqlite3_bind_double(stmt, 6, standing->radius);
   CV_TRY(cv_db_run(db, stmt, why));
+  CV_TRY(write_contradiction(db, id, standing, why));
   return write_parked(db, id, standing, why);
 }
 

@@ -151,11 +151,17 @@ void cv_tell_end(const struct cv_history *history, const struct cv_link *link, s
   put(out, ",\"truth\":null,\"live\":null}\n");
 }
 
-/* Two more places of a parked arm: its last class, and why. */
+/* Two more places of an arm without a class, its last class and why; a third one of an arm that contradicts. */
 static void tell_held(struct cv_jot *json, const struct cv_standing *standing) {
   if (standing->held != CV_HELD_NO) {
     cv_jot_whole(json, standing->rank_last);
     cv_jot_text(json, cv_held_text(standing->held));
+  } else if (standing->contradicts) {
+    cv_jot_null(json);
+    cv_jot_null(json);
+  }
+  if (standing->contradicts) {
+    cv_jot_bool(json, true);
   }
 }
 

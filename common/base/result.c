@@ -18,7 +18,7 @@ const char *cv_end_text(enum cv_end end) {
 
 const char *cv_held_text(enum cv_held held) {
   static const char *const text[CV_HELD_COUNT] = {
-      [CV_HELD_NO] = "", [CV_HELD_BOUNDARY] = "boundary", [CV_HELD_USED_UP] = "used up"};
+      [CV_HELD_NO] = "", [CV_HELD_BOUNDARY] = "boundary", [CV_HELD_USED_UP] = "used up", [CV_HELD_OPEN] = "undecided"};
   return (unsigned)held < CV_HELD_COUNT ? text[held] : "unknown";
 }
 
@@ -37,9 +37,13 @@ bool cv_standing_is_decided(const struct cv_standing *standing) {
   return standing->rank_class > 0 && standing->held == CV_HELD_NO;
 }
 
+bool cv_standing_is_parked(const struct cv_standing *standing) {
+  return standing->held == CV_HELD_BOUNDARY || standing->held == CV_HELD_USED_UP;
+}
+
 bool cv_standing_is_same(const struct cv_standing *a, const struct cv_standing *b) {
   return a->rank_class == b->rank_class && a->rank_last == b->rank_last && a->held == b->held &&
-         a->tokens == b->tokens && a->mean == b->mean && a->radius == b->radius;
+         a->tokens == b->tokens && a->mean == b->mean && a->radius == b->radius && a->contradicts == b->contradicts;
 }
 
 bool cv_standing_is_plausible(const struct cv_standing *standing, uint32_t arms) {

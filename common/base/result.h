@@ -78,20 +78,22 @@ enum cv_held {
   CV_HELD_NO,
   CV_HELD_BOUNDARY, /* alpha cannot separate it from its class within the token limit */
   CV_HELD_USED_UP,  /* no token of it is left */
+  CV_HELD_OPEN,     /* the campaign has ended before, or its class depends on items that are held */
   CV_HELD_COUNT
 };
 
-/* "", "boundary", "used up"; never NULL. */
+/* "", "boundary", "used up", "undecided"; never NULL. */
 const char *cv_held_text(enum cv_held held);
 
 /* The ranking state of one arm. */
 struct cv_standing {
   uint32_t arm;
-  uint32_t rank_class; /* from 1 = best; 0 = undecided; of a parked arm (held) the first of those it may be in */
-  uint32_t rank_last;  /* of a parked arm the last of those; else 0 */
+  uint32_t rank_class; /* from 1 = best; 0 = undecided; of an arm that is held the first of those it may be in */
+  uint32_t rank_last;  /* of an arm that is held the last of those; else 0 */
   enum cv_held held;
   uint64_t tokens;
   double mean, radius; /* noisy mean and half-width of its interval, in scores */
+  bool contradicts;    /* the limits of its mean contradict each other: the policy's assumptions do not hold */
   /* The part of the radius that is there because of noise; NAN: not told. Neither stored nor sent. */
   double noise;
 };
@@ -101,8 +103,10 @@ struct cv_class_text {
   char text[32];
 };
 struct cv_class_text cv_class_text(const struct cv_standing *standing);
-/* Whether the arm has its class: it is not undecided and not parked. */
+/* Whether the arm has its class among all arms: it is not undecided and not held. */
 bool cv_standing_is_decided(const struct cv_standing *standing);
+/* Whether no plan asks for the arm any more although it has no class. */
+bool cv_standing_is_parked(const struct cv_standing *standing);
 /* Whether both say the same, bit by bit, apart from `noise`. */
 bool cv_standing_is_same(const struct cv_standing *a, const struct cv_standing *b);
 /* Whether class, last class and reason fit together and lie within `arms` classes. */

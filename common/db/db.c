@@ -271,8 +271,11 @@ static enum cv_err check_pages(struct cv_db *db, struct cv_why *why) {
     err = cv_db_failed(db, code, why);
   } else {
     const char *found = (const char *)sqlite3_column_text(stmt, 0);
-    if (found == NULL || strcmp(found, "ok") != 0) {
-      err = cv_fail(why, CV_ERR_DAMAGED, "%s: damaged database: %.200s", db->path, found == NULL ? "no answer" : found);
+    /* It tells of memory that it could not have, code 7, as of a page. */
+    if (found == NULL || strstr(found, "error code=7") != NULL) {
+      err = cv_db_failed(db, SQLITE_NOMEM, why);
+    } else if (strcmp(found, "ok") != 0) {
+      err = cv_fail(why, CV_ERR_DAMAGED, "%s: damaged database: %.200s", db->path, found);
     }
   }
   (void)sqlite3_finalize(stmt);

@@ -18,7 +18,7 @@
 
 #include "common/db/db.h"
 
-enum { CV_PROOF_PARTS_MAX = 12, CV_PROOF_CODE_BYTES = 16 };
+enum { CV_PROOF_PARTS_MAX = 16, CV_PROOF_CODE_BYTES = 16 };
 
 /* Creates the table `proof`. Columns for codes are BLOB. */
 #define CV_PROOF_TABLE "CREATE TABLE proof (grp INTEGER PRIMARY KEY, codes BLOB NOT NULL);"

@@ -97,8 +97,17 @@ static void write_lies(uint64_t lies, FILE *to) {
   }
 }
 
+/* Empty where nothing was released. */
+static void write_interval(const struct cv_standing *standing, FILE *to) {
+  if (standing->tokens > 0) {
+    (void)fprintf(to, "%.9g,%.9g,", standing->mean, standing->radius);
+  } else {
+    (void)fprintf(to, ",,");
+  }
+}
+
 void cv_export_write_result_csv(const struct cv_export *export, const struct cv_lies *lies, FILE *to) {
-  (void)fprintf(to, "arm,item,class,tokens,mean,radius,lies_safe,lies_turn,class_last,held,neutral\n");
+  (void)fprintf(to, "arm,item,class,tokens,mean,radius,lies_safe,lies_turn,class_last,held,neutral,contradicts\n");
   for (size_t i = 0; i < export->standings; i++) {
     const struct cv_standing *standing = &export->standing[i];
     (void)fprintf(to, "%u,", standing->arm);
@@ -113,7 +122,8 @@ void cv_export_write_result_csv(const struct cv_export *export, const struct cv_
     }
     struct cv_policy_lies borne =
         lies->of_arm != NULL && standing->arm < lies->arms ? lies->of_arm[standing->arm] : (struct cv_policy_lies){0};
-    (void)fprintf(to, ",%" PRIu64 ",%.9g,%.9g,", standing->tokens, standing->mean, standing->radius);
+    (void)fprintf(to, ",%" PRIu64 ",", standing->tokens);
+    write_interval(standing, to);
     write_lies(borne.safe, to);
     (void)fprintf(to, ",");
     write_lies(borne.turn, to);
@@ -125,7 +135,7 @@ void cv_export_write_result_csv(const struct cv_export *export, const struct cv_
     if (standing->arm < export->neutrals) {
       (void)fprintf(to, "%" PRId64, export->neutral[standing->arm]);
     }
-    (void)fprintf(to, "\n");
+    (void)fprintf(to, ",%d\n", standing->contradicts);
   }
 }
 

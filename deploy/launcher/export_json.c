@@ -112,6 +112,9 @@ static json_t *standing_json(const struct cv_standing *standing) {
     row = cv_json_set(row, "class_last", json_integer(standing->rank_last));
     row = cv_json_set(row, "held", json_string(cv_held_text(standing->held)));
   }
+  if (standing->contradicts) {
+    row = cv_json_set(row, "contradicts", json_true());
+  }
   return row;
 }
 

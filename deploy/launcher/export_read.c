@@ -203,7 +203,7 @@ static enum cv_err take_release(const struct cv_json_at *at, const json_t *row, 
   return CV_OK;
 }
 
-/* Present in parked items only. */
+/* Present in items without a class only. */
 static enum cv_err take_held(const struct cv_json_at *at, const json_t *row, struct cv_standing *ret) {
   char text[16];
   if (json_object_get(row, "held") == NULL) {
@@ -216,7 +216,8 @@ static enum cv_err take_held(const struct cv_json_at *at, const json_t *row, str
   CV_TRY(cv_json_take_u32(at, row, "class_last", CV_ARMS_MAX, &ret->rank_last));
   return cv_standing_is_plausible(ret, CV_ARMS_MAX)
              ? CV_OK
-             : cv_json_fail(at, "held", "\"boundary\" or \"used up\", with class_last no less than class");
+             : cv_json_fail(at, "held",
+                            "\"boundary\", \"used up\" or \"undecided\", with class_last no less than class");
 }
 
 static enum cv_err take_standing(const struct cv_json_at *at, const json_t *row, struct cv_standing *ret) {
@@ -225,6 +226,7 @@ static enum cv_err take_standing(const struct cv_json_at *at, const json_t *row,
   CV_TRY(cv_json_take_whole(at, row, "tokens", INT64_MAX, &ret->tokens));
   CV_TRY(cv_json_take_real(at, row, "mean", &ret->mean));
   CV_TRY(cv_json_take_real(at, row, "radius", &ret->radius));
+  ret->contradicts = json_is_true(json_object_get(row, "contradicts"));
   return take_held(at, row, ret);
 }
 

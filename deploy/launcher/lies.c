@@ -73,6 +73,15 @@ static enum cv_err take_neutral(const struct cv_export *export, struct cv_lies *
   return CV_OK;
 }
 
+static bool is_any_known(const struct cv_policy_lies *lies, uint32_t arms) {
+  for (uint32_t i = 0; i < arms; i++) {
+    if (lies[i].safe != 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 enum cv_err cv_lies_of(const struct cv_export *export, struct cv_lies *ret) {
   *ret = (struct cv_lies){.arms = export->spec.arms, .tokens_per_worker = export->spec.tokens_per_worker};
   CV_TRY(take_neutral(export, ret));
@@ -92,6 +101,9 @@ enum cv_err cv_lies_of(const struct cv_export *export, struct cv_lies *ret) {
     ret->of_arm = lies;
     ret->need = need;
     ret->least = left_of(least_of(lies, ret->arms), ret->neutral_most);
+    if (!is_any_known(lies, ret->arms)) {
+      (void)cv_fail(&ret->unknown, CV_ERR_INVALID, "every class depends on items that are parked or undecided");
+    }
     for (uint32_t i = 0; i < ret->arms; i++) {
       lies[i] = left_of(lies[i], ret->neutral_most);
     }

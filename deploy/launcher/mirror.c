@@ -30,13 +30,16 @@ static double real_at(const json_t *array, size_t i) {
   return json_is_number(value) ? json_number_value(value) : (double)NAN;
 }
 
-/* A parked arm has two more places: its last class, and why. */
+/* An arm without a class has two more places, its last class and why; one that contradicts a third one. */
 static void take_held(const json_t *row, struct cv_standing *standing) {
   const char *text = json_string_value(json_array_get(row, 7));
   if (text != NULL) {
     standing->rank_last = (uint32_t)json_integer_value(json_array_get(row, 6));
-    standing->held = strcmp(text, cv_held_text(CV_HELD_USED_UP)) == 0 ? CV_HELD_USED_UP : CV_HELD_BOUNDARY;
+    for (enum cv_held held = CV_HELD_NO + 1; held < CV_HELD_COUNT; held++) {
+      standing->held = strcmp(text, cv_held_text(held)) == 0 ? held : standing->held;
+    }
   }
+  standing->contradicts = json_is_true(json_array_get(row, 8));
 }
 
 static void take_standings(struct cv_mirror *mirror, const json_t *step) {

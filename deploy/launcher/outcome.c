@@ -57,12 +57,7 @@ static enum cv_err take_truth(struct cv_outcome *outcome, const struct cv_outcom
   if (outcome->truth == NULL) {
     return CV_ERR_NOMEM;
   }
-  outcome->truth_parked = calloc(outcome->arms, sizeof(*outcome->truth_parked));
-  if (outcome->truth_parked == NULL) {
-    return CV_ERR_NOMEM;
-  }
   (void)cv_truth_classes(outcome->mean, outcome->arms, outcome->alpha, outcome->truth);
-  (void)cv_truth_classes_parked(outcome->mean, outcome->arms, outcome->alpha, outcome->standing, outcome->truth_parked);
   return CV_OK;
 }
 
@@ -118,6 +113,14 @@ static enum cv_err take_names(struct cv_outcome *outcome, const struct cv_outcom
   return err;
 }
 
+static const char *assumption_of(const struct cv_spec *spec) {
+  const struct cv_param *scores = spec == NULL ? NULL : cv_params_find(&spec->policy.params, "scores");
+  const char *word = scores == NULL || !scores->is_text ? "independent" : scores->text;
+  return strcmp(word, "reacting") == 0              ? "a constant mean score"
+         : strcmp(word, "without-replacement") == 0 ? "rows drawn at random"
+                                                    : "independent scores";
+}
+
 enum cv_err cv_outcome_init(struct cv_outcome *outcome, const struct cv_finished *finished,
                             const struct cv_outcome_known *known) {
   uint32_t arms = finished->progress.arms;
@@ -132,6 +135,7 @@ enum cv_err cv_outcome_init(struct cv_outcome *outcome, const struct cv_finished
   outcome->unit = cv_unit_of(known->file);
   outcome->epsilon_micro = known->spec == NULL ? 0 : known->spec->epsilon_micro;
   const struct cv_policy_class *class = known->spec == NULL ? NULL : cv_policy_find(known->spec->policy.name);
+  outcome->assumption = assumption_of(known->spec);
   outcome->has_duels = class != NULL && class->duels;
   outcome->is_exact = known->spec != NULL && !cv_spec_has_noise(known->spec);
   enum cv_err err = take_truth(outcome, known);
@@ -159,7 +163,6 @@ void cv_outcome_fini(struct cv_outcome *outcome) {
   free(outcome->name);
   free(outcome->mean);
   free(outcome->truth);
-  free(outcome->truth_parked);
   cv_rest_fini(&outcome->rest);
   free(outcome->cost_micro);
   cv_lies_fini(&outcome->lies);
@@ -201,10 +204,22 @@ uint32_t cv_outcome_undecided(const struct cv_outcome *outcome) {
   return undecided;
 }
 
+enum cv_held cv_outcome_why(const struct cv_standing *standing) {
+  return cv_standing_is_decided(standing) || standing->held != CV_HELD_NO ? standing->held : CV_HELD_OPEN;
+}
+
+uint32_t cv_outcome_contradictions(const struct cv_outcome *outcome) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < outcome->arms; i++) {
+    count += outcome->standing[i].contradicts;
+  }
+  return count;
+}
+
 uint32_t cv_outcome_held(const struct cv_outcome *outcome, enum cv_held held) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < outcome->arms; i++) {
-    count += !cv_standing_is_decided(&outcome->standing[i]) && outcome->standing[i].held == held;
+    count += cv_outcome_why(&outcome->standing[i]) == held;
   }
   return count;
 }
@@ -214,7 +229,7 @@ double cv_outcome_accuracy(const struct cv_outcome *outcome, uint32_t *ret_right
   *ret_right = 0;
   for (uint32_t i = 0; i < outcome->arms && outcome->truth != NULL; i++) {
     const struct cv_standing *standing = &outcome->standing[i];
-    *ret_right += cv_standing_is_decided(standing) && standing->rank_class == outcome->truth_parked[i];
+    *ret_right += cv_standing_is_decided(standing) && standing->rank_class == outcome->truth[i];
   }
   return outcome->truth == NULL || decided == 0 ? (double)NAN : (double)*ret_right / decided;
 }

@@ -26,15 +26,14 @@ struct cv_outcome {
   const char **name;            /* of each arm (names.h); owned */
   double *mean;                 /* the true means; owned; NULL: truth unknown */
   uint32_t *truth;              /* the true classes; owned; NULL: truth unknown, or not a ranking */
-  uint32_t *truth_parked; /* with `truth`: the same as far as parked items leave them open (worker/quality/truth.h),
-                                   which is what the ranking is judged by; owned */
-  struct cv_rest rest;    /* of a ranking: the items without a class */
-  uint64_t *cost_micro;   /* cost of a token of each arm; owned; NULL: workers are not paid */
+  struct cv_rest rest;          /* of a ranking: the items without a class */
+  uint64_t *cost_micro;         /* cost of a token of each arm; owned; NULL: workers are not paid */
   uint64_t budget_micro;
   bool is_exported;              /* the next two are set, as far as they apply */
   struct cv_hindsight hindsight; /* against an adversary */
   struct cv_lies lies;           /* of a ranking */
   double alpha;
+  const char *assumption;      /* about scores, that a ranking's intervals rest on; static */
   bool has_duels;              /* means of the standings are of duels, not of scores */
   bool has_bound;              /* a ranking of simulated items whose tokens are 0 or 1 */
   struct cv_bound bound;       /* the fewest tokens that an equally private ranking needs on average */
@@ -66,9 +65,13 @@ bool cv_outcome_needs_export(const struct cv_outcome *outcome, const struct cv_a
 CV_MUST_USE enum cv_err cv_outcome_take_part(struct cv_outcome *outcome, const struct cv_adversary *adversary,
                                              struct cv_export *export, const struct cv_part *part, struct cv_why *why);
 
-/* Returns the number of arms without a class of their own, and how many of these are held for this reason. */
+/* Returns the number of arms without a class, and how many of these for this reason, CV_HELD_NO as CV_HELD_OPEN. */
 uint32_t cv_outcome_undecided(const struct cv_outcome *outcome);
 uint32_t cv_outcome_held(const struct cv_outcome *outcome, enum cv_held held);
+/* Why an arm has no class; CV_HELD_NO: it has one. */
+enum cv_held cv_outcome_why(const struct cv_standing *standing);
+/* Returns the number of arms whose limits contradict each other. */
+uint32_t cv_outcome_contradictions(const struct cv_outcome *outcome);
 /* The share of the decided items that have their true class; NAN: the truth is not known, or nothing is decided. */
 double cv_outcome_accuracy(const struct cv_outcome *outcome, uint32_t *ret_right);
 

@@ -43,7 +43,7 @@ static void estimate_all(const struct cv_standing *standing, const struct cv_exp
     const struct cv_standing *own = &standing[item->arm];
     if (last[item->arm] != NULL && own->tokens > 0) {
       estimate(&export->spec, &local, last[item->arm], item);
-      item->mean = fmin(fmax(item->mean, own->mean - own->radius), own->mean + own->radius);
+      item->mean = fmin(fmax(item->mean, cv_rest_low(own)), cv_rest_high(own));
     }
   }
 }
@@ -98,6 +98,14 @@ enum cv_err cv_rest_of(const struct cv_standing *standing, uint32_t arms, const 
   }
   *ret = rest;
   return CV_OK;
+}
+
+double cv_rest_low(const struct cv_standing *standing) {
+  return fmax(standing->mean - standing->radius, 0);
+}
+
+double cv_rest_high(const struct cv_standing *standing) {
+  return fmin(standing->mean + standing->radius, 1);
 }
 
 void cv_rest_fini(struct cv_rest *rest) {

@@ -32,5 +32,8 @@ struct cv_rest {
 CV_MUST_USE enum cv_err cv_rest_of(const struct cv_standing *standing, uint32_t arms, const struct cv_export *export,
                                    const double *need, struct cv_rest *ret);
 void cv_rest_fini(struct cv_rest *rest);
+/* The ends of an item's interval, as scores. */
+double cv_rest_low(const struct cv_standing *standing);
+double cv_rest_high(const struct cv_standing *standing);
 
 #endif

@@ -104,13 +104,37 @@ static json_t *parked_json(const struct cv_outcome *outcome) {
   json_t *parked = json_array();
   for (uint32_t i = 0; i < outcome->arms; i++) {
     const struct cv_standing *standing = &outcome->standing[outcome->order[i]];
-    if (standing->held != CV_HELD_NO) {
+    if (cv_standing_is_parked(standing)) {
       parked = cv_json_append(parked, json_pack("{s:s, s:I, s:I, s:s}", "name", outcome->name[standing->arm], "class",
                                                 (json_int_t)standing->rank_class, "class_last",
                                                 (json_int_t)standing->rank_last, "held", cv_held_text(standing->held)));
     }
   }
   return parked;
+}
+
+/* The first and the last class that each item without one can be in. */
+static json_t *ranges_json(const struct cv_outcome *outcome) {
+  json_t *ranges = json_object();
+  for (uint32_t i = 0; i < outcome->arms; i++) {
+    const struct cv_standing *standing = &outcome->standing[outcome->order[i]];
+    if (standing->held != CV_HELD_NO) {
+      ranges = cv_json_set(ranges, outcome->name[standing->arm],
+                           json_pack("[I, I]", (json_int_t)standing->rank_class, (json_int_t)standing->rank_last));
+    }
+  }
+  return ranges;
+}
+
+static json_t *contradictions_json(const struct cv_outcome *outcome) {
+  json_t *items = json_array();
+  for (uint32_t i = 0; i < outcome->arms; i++) {
+    uint32_t arm = outcome->order[i];
+    if (outcome->standing[arm].contradicts) {
+      items = cv_json_append(items, json_string(outcome->name[arm]));
+    }
+  }
+  return json_pack("{s:s, s:o}", "assumption", outcome->assumption, "items", items);
 }
 
 /* Best first. */
@@ -120,12 +144,12 @@ static json_t *rest_json(const struct cv_outcome *outcome) {
     const struct cv_rest_item *item = &outcome->rest.item[i];
     const struct cv_standing *standing = &outcome->standing[item->arm];
     bool is_known = standing->tokens > 0;
-    all = cv_json_append(
-        all, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "name", outcome->name[item->arm], "mean",
-                       number_or_null_of(item->mean), "low",
-                       number_or_null_of(is_known ? standing->mean - standing->radius : (double)NAN), "high",
-                       number_or_null_of(is_known ? standing->mean + standing->radius : (double)NAN), "swapped",
-                       number_or_null_of(item->swapped), "more_tokens", number_or_null_of(item->need)));
+    all =
+        cv_json_append(all, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "name", outcome->name[item->arm], "mean",
+                                      number_or_null_of(item->mean), "low",
+                                      number_or_null_of(is_known ? cv_rest_low(standing) : (double)NAN), "high",
+                                      number_or_null_of(is_known ? cv_rest_high(standing) : (double)NAN), "swapped",
+                                      number_or_null_of(item->swapped), "more_tokens", number_or_null_of(item->need)));
   }
   return all;
 }
@@ -144,6 +168,8 @@ static json_t *with_rest(json_t *result, const struct cv_outcome *outcome) {
   result = cv_json_set(result, "decided", json_integer(decided));
   result = cv_json_set(result, "ended", json_string(cv_end_text(outcome->progress.end)));
   result = cv_json_set(result, "parked", parked_json(outcome));
+  result = cv_json_set(result, "class_ranges", ranges_json(outcome));
+  result = cv_json_set(result, "contradictions", contradictions_json(outcome));
   result = cv_json_set(result, "best_effort", rest_json(outcome));
   return cv_json_set(result, "next", next_json(outcome));
 }

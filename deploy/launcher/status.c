@@ -58,13 +58,14 @@ static const struct cv_config_table purge_table = {
 
 static json_t *progress_json(const struct cv_progress *progress) {
   json_t *object =
-      json_pack("{s:I, s:s, s:s, s:b, s:I, s:I, s:I, s:I, s:i, s:i, s:i, s:I, s:i, s:I}", "campaign",
+      json_pack("{s:I, s:s, s:s, s:b, s:I, s:I, s:I, s:I, s:i, s:i, s:i, s:i, s:I, s:i, s:I}", "campaign",
                 (json_int_t)progress->campaign, "name", progress->name, "state", cv_end_text(progress->end), "ended",
                 progress->end != CV_END_NONE, "tokens", (json_int_t)progress->tokens, "tokens_limit",
                 (json_int_t)progress->tokens_limit, "releases", (json_int_t)progress->releases, "plans",
                 (json_int_t)progress->plans, "items", (int)progress->arms, "decided", (int)progress->decided, "parked",
-                (int)progress->parked, "epsilon_spent_micro", (json_int_t)progress->epsilon_spent_micro, "connections",
-                (int)progress->workers, "elapsed_ms", (json_int_t)progress->elapsed_ms);
+                (int)progress->parked, "contradictions", (int)progress->contradictions, "epsilon_spent_micro",
+                (json_int_t)progress->epsilon_spent_micro, "connections", (int)progress->workers, "elapsed_ms",
+                (json_int_t)progress->elapsed_ms);
   return cv_hindrance_json(object, progress, NULL);
 }
 

@@ -30,9 +30,9 @@ static struct widths widths_of(const struct cv_outcome *outcome) {
 static const char *verdict_of(const struct cv_outcome *outcome, uint32_t arm) {
   const struct cv_standing *standing = &outcome->standing[arm];
   if (!cv_standing_is_decided(standing)) {
-    return standing->held == CV_HELD_NO ? "undecided" : cv_held_text(standing->held);
+    return cv_held_text(cv_outcome_why(standing));
   }
-  return standing->rank_class == outcome->truth_parked[arm] ? "hit" : "miss";
+  return standing->rank_class == outcome->truth[arm] ? "hit" : "miss";
 }
 
 static void print_row(const struct cv_outcome *outcome, uint32_t arm, const struct widths *widths, FILE *to) {
@@ -55,7 +55,7 @@ static void print_row(const struct cv_outcome *outcome, uint32_t arm, const stru
     (void)fprintf(to, "  %9" PRId64, outcome->lies.neutral[arm]);
   }
   if (outcome->truth != NULL) {
-    (void)fprintf(to, "  %6.4f  %5u  %s", outcome->mean[arm], outcome->truth_parked[arm], verdict_of(outcome, arm));
+    (void)fprintf(to, "  %6.4f  %5u  %s", outcome->mean[arm], outcome->truth[arm], verdict_of(outcome, arm));
   }
   (void)fprintf(to, "\n");
 }
@@ -65,7 +65,7 @@ static void print_held(const struct cv_outcome *outcome, enum cv_held held, cons
   uint32_t at = 0;
   for (uint32_t i = 0; i < outcome->arms; i++) {
     const struct cv_standing *standing = &outcome->standing[outcome->order[i]];
-    if (cv_standing_is_decided(standing) || standing->held != held || at++ >= CV_OUTCOME_NAMES) {
+    if (cv_outcome_why(standing) != held || at++ >= CV_OUTCOME_NAMES) {
       continue;
     }
     (void)fprintf(to, "%*s%s", at == 1 ? -12 : 0, at == 1 ? label : ", ", outcome->name[standing->arm]);
@@ -81,9 +81,10 @@ static void print_held(const struct cv_outcome *outcome, enum cv_held held, cons
 
 /* "7 of 10 items decided, 3 on a boundary". */
 static void print_decided(const struct cv_outcome *outcome, FILE *to) {
-  static const char *const said[CV_HELD_COUNT] = {"undecided", "on a boundary", "used up"};
+  static const char *const said[CV_HELD_COUNT] = {
+      [CV_HELD_BOUNDARY] = "on a boundary", [CV_HELD_USED_UP] = "used up", [CV_HELD_OPEN] = "undecided"};
   (void)fprintf(to, "%u of %u items decided", outcome->arms - cv_outcome_undecided(outcome), outcome->arms);
-  for (enum cv_held held = CV_HELD_NO; held < CV_HELD_COUNT; held++) {
+  for (enum cv_held held = CV_HELD_NO + 1; held < CV_HELD_COUNT; held++) {
     uint32_t count = cv_outcome_held(outcome, held);
     if (count > 0) {
       (void)fprintf(to, ", %u %s", count, said[held]);
@@ -101,8 +102,7 @@ static void print_rest_row(const struct cv_outcome *outcome, const struct cv_res
     (void)fprintf(to, "  without a release\n");
     return;
   }
-  (void)fprintf(to, "  %7.4f  %7.4f to %6.4f", item->mean, standing->mean - standing->radius,
-                standing->mean + standing->radius);
+  (void)fprintf(to, "  %7.4f  %7.4f to %6.4f", item->mean, cv_rest_low(standing), cv_rest_high(standing));
   if (!isnan(item->swapped)) {
     (void)fprintf(to, "  %7.2f", item->swapped);
   }
@@ -172,6 +172,14 @@ static void print_lies(const struct cv_outcome *outcome, FILE *to) {
   }
 }
 
+static void print_contradictions(const struct cv_outcome *outcome, FILE *to) {
+  uint32_t count = cv_outcome_contradictions(outcome);
+  if (count > 0) {
+    (void)fprintf(to, "warning     the answers contradict the assumption of %s: %u item%s\n", outcome->assumption,
+                  count, count == 1 ? "" : "s");
+  }
+}
+
 static void print_sums(const struct cv_outcome *outcome, FILE *to) {
   const struct cv_progress *progress = &outcome->progress;
   double seconds = (double)progress->elapsed_ms / 1000;
@@ -179,14 +187,15 @@ static void print_sums(const struct cv_outcome *outcome, FILE *to) {
   double accuracy = cv_outcome_accuracy(outcome, &right);
   print_held(outcome, CV_HELD_BOUNDARY, "boundary", to);
   print_held(outcome, CV_HELD_USED_UP, "used up", to);
-  print_held(outcome, CV_HELD_NO, "undecided", to);
-  if (cv_outcome_held(outcome, CV_HELD_NO) == 0) {
+  print_held(outcome, CV_HELD_OPEN, "undecided", to);
+  if (cv_outcome_held(outcome, CV_HELD_OPEN) == 0) {
     (void)fprintf(to, "undecided   none\n");
   }
   if (!isnan(accuracy)) {
     (void)fprintf(to, "accuracy    %.4f: %u of %u decided items are in their true class\n", accuracy, right,
                   outcome->arms - cv_outcome_undecided(outcome));
   }
+  print_contradictions(outcome, to);
   cv_outcome_print_epsilon(outcome, to);
   (void)fprintf(to, "tokens      %s of %s\nrounds      %s\n", cv_count_text(progress->tokens).text,
                 cv_count_text(progress->tokens_limit).text, cv_count_text(progress->plans).text);

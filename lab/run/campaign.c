@@ -115,7 +115,7 @@ static enum cv_err judge_classes(const struct view *view, double *value) {
     return CV_ERR_NOMEM;
   }
   const struct cv_standing *standing = view->trial->standing;
-  (void)cv_truth_classes_parked(view->campaign->truth, arms, alpha, standing, truth);
+  (void)cv_truth_classes(view->campaign->truth, arms, alpha, truth);
   struct cv_accuracy accuracy = cv_accuracy(truth, standing, arms, alpha);
   value[ACCURACY] = accuracy.all;
   value[ACCURACY_FILLED] = accuracy.of_filled;
@@ -126,8 +126,8 @@ static enum cv_err judge_classes(const struct view *view, double *value) {
     uint32_t first = standing[i].rank_class, last = first;
     if (standing[i].held != CV_HELD_NO) {
       last = standing[i].rank_last;
-      value[PARKED]++;
     }
+    value[PARKED] += cv_standing_is_parked(&standing[i]);
     value[MISPLACED] += first != 0 && (truth[i] < first || truth[i] > last);
     value[CORRECT] = cv_standing_is_decided(&standing[i]) && first == truth[i] ? value[CORRECT] : 0;
   }

@@ -38,7 +38,7 @@ static enum cv_err judge(const struct cv_lab_piece *piece, const struct cv_prepa
   if (truth == NULL) {
     return CV_ERR_NOMEM;
   }
-  (void)cv_truth_classes_parked(campaign->truth, arms, alpha, standing, truth);
+  (void)cv_truth_classes(campaign->truth, arms, alpha, truth);
   for (size_t i = 0; i < piece->experiment->points; i++) {
     bool is_filled;
     if (piece->experiment->x[i] <= cv_accuracy_classes(arms, alpha)) {

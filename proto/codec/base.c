@@ -629,6 +629,7 @@ enum cv_err cv_codec_put_standings(const struct cv_standing *standing, size_t n,
     row[i].radius = standing[i].radius;
     row[i].rank_last = standing[i].rank_last;
     row[i].held = standing[i].held;
+    row[i].contradicts = standing[i].contradicts;
     pointer[i] = &row[i];
   }
   *ret = pointer;
@@ -656,7 +657,8 @@ enum cv_err cv_codec_take_standings(Crowdveil__Base__Standing **in, size_t n, st
                                        .held = (enum cv_held)from->held,
                                        .tokens = from->tokens,
                                        .mean = from->mean,
-                                       .radius = from->radius};
+                                       .radius = from->radius,
+                                       .contradicts = from->contradicts != 0};
     if (!cv_standing_is_plausible(&standing[i], CV_ARMS_MAX)) {
       return CV_ERR_FORMAT;
     }

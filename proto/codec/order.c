@@ -76,6 +76,7 @@ static enum cv_err put_progress(const struct cv_progress *from, struct cv_arena 
   ret->arms = from->arms;
   ret->decided = from->decided;
   ret->parked = from->parked;
+  ret->contradictions = from->contradictions;
   ret->classes = from->classes;
   ret->epsilon_spent_micro = from->epsilon_spent_micro;
   ret->workers = from->workers;
@@ -393,6 +394,7 @@ static enum cv_err take_progress(const Crowdveil__Order__Progress *in, struct cv
                               .arms = in->arms,
                               .decided = in->decided,
                               .parked = in->parked,
+                              .contradictions = in->contradictions,
                               .classes = in->classes,
                               .epsilon_spent_micro = in->epsilon_spent_micro,
                               .workers = in->workers,

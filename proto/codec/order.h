@@ -49,7 +49,8 @@ struct cv_progress {
   char name[CV_NAME_BYTES];
   uint64_t tokens, tokens_limit, releases, plans, elapsed_ms;
   uint32_t arms, decided, classes;
-  uint32_t parked; /* arms that no plan asks for any more and that have no class of their own */
+  uint32_t parked;         /* arms that no plan asks for any more and that have no class of their own */
+  uint32_t contradictions; /* arms the limits of whose mean contradict each other */
   uint64_t epsilon_spent_micro;
   uint32_t workers;
   enum cv_end end;
@@ -63,9 +64,10 @@ struct cv_progress {
   struct cv_declined declined[CV_DECLINED_SHOWN];
 };
 
-/* Whether no more arms are decided or parked than there are. */
+/* Whether no more arms are decided or parked, or contradict, than there are. */
 static inline bool cv_progress_counts_fit(const struct cv_progress *progress) {
-  return progress->decided <= progress->arms && progress->parked <= progress->arms - progress->decided;
+  return progress->decided <= progress->arms && progress->parked <= progress->arms - progress->decided &&
+         progress->contradictions <= progress->arms;
 }
 
 struct cv_submit {

@@ -143,6 +143,7 @@ void oracle_ask(const struct scenario *scenario, uint64_t seed, struct oracle *r
   }
   while (next(&run, &step)) {
   }
+  cv_policy_close(run.policy);
   for (uint32_t i = 0; i < scenario->arms; i++) {
     cv_policy_standing(run.policy, i, &ret->standing[i]);
     cv_mechanism_free(run.mechanism[i]);

@@ -50,7 +50,6 @@ static uint32_t last_class(const struct cv_ranking *self, uint32_t i) {
 
 static void park(struct cv_ranking *self, uint32_t i, enum cv_held held) {
   struct cv_ranked *arm = &self->arm[i];
-  arm->held_last = last_class(self, i);
   arm->held_class = self->rank_class;
   arm->held = held;
   arm->held_need = held == CV_HELD_BOUNDARY ? self->need[i] : (double)NAN;
@@ -61,7 +60,7 @@ static void park(struct cv_ranking *self, uint32_t i, enum cv_held held) {
 static void free_arm(struct cv_ranked *arm) {
   arm->below = false;
   arm->held = CV_HELD_NO;
-  arm->held_class = arm->held_last = 0;
+  arm->held_class = 0;
 }
 
 /*

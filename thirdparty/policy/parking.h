@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which arms of a ranking are parked: taken out of the active set S undecided, with the classes that each can be in.
- * ranking.h says what that means for the classes of the others. Two kinds:
+ * Which arms of a ranking are parked: taken out of the active set S undecided. ranking.h says what that means for the
+ * classes of the others. Two kinds:
  *
  *   used up    the arm has no further tokens, and its interval decides nothing. Arms that were removed from the class
  *              only because of it are undecided again.

@@ -139,7 +139,14 @@ void cv_policy_count_lies(struct cv_policy *policy) {
 }
 
 struct cv_policy_lies cv_policy_lies(struct cv_policy *policy, uint32_t arm) {
-  return policy->class->ranking == NULL ? (struct cv_policy_lies){0} : policy->class->ranking(policy)->arm[arm].lies;
+  return policy->class->ranking == NULL ? (struct cv_policy_lies){0}
+                                        : cv_ranking_lies(policy->class->ranking(policy), arm);
+}
+
+void cv_policy_close(struct cv_policy *policy) {
+  if (policy->class->ranking != NULL) {
+    cv_ranking_close(policy->class->ranking(policy));
+  }
 }
 
 double cv_policy_need(struct cv_policy *policy, uint32_t arm) {

@@ -147,6 +147,9 @@ void cv_policy_standing(const struct cv_policy *policy, uint32_t arm, struct cv_
 /* Counts from now on how many lies the classes bear; before the first release. No part of the saved state: this is for
  * those who run a policy again on all releases. */
 void cv_policy_count_lies(struct cv_policy *policy);
+/* No release will come any more: from now on the standing of an undecided arm of a ranking is the classes that it can
+ * be in. No part of the saved state. */
+void cv_policy_close(struct cv_policy *policy);
 /* What the class of an arm bears. All 0: the arm is undecided, or the policy does not rank, or lies are not counted. */
 struct cv_policy_lies cv_policy_lies(struct cv_policy *policy, uint32_t arm);
 /*

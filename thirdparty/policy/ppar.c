@@ -40,8 +40,6 @@
 #include "thirdparty/policy/tail.h"
 
 enum radius { RADIUS_PRINTED, RADIUS_PROOF, RADIUS_SOUND };
-/* The second version has what is parked. */
-enum { STATE_VERSION = 2 };
 /* Limit of releases per arm in a stored state: more than any campaign has, and its square is a finite double. */
 #define RELEASES_END (UINT64_C(1) << 48)
 
@@ -227,6 +225,7 @@ static void apply(struct cv_policy *policy, const struct cv_release *release) {
   arm->radius = radius + (double)self->ranking.lies * arm->give;
   /* What the privatizer's bits widen is noise, too: without it the slope is 1. */
   arm->noise = radius - known->scores;
+  cv_ranking_touch(&self->ranking);
 }
 
 static void plan(struct ppar *self, struct cv_policy_step *step) {
@@ -268,7 +267,7 @@ static struct cv_ranking *ranking(struct cv_policy *policy) {
 static void save(const struct cv_policy *policy, struct cv_buf *out) {
   const struct ppar *self = (const struct ppar *)policy;
   const struct cv_ranking *ranking = &self->ranking;
-  cv_buf_put_u8(out, STATE_VERSION);
+  cv_buf_put_u8(out, CV_RANKING_STATE);
   cv_buf_put_u64(out, ranking->asked);
   cv_buf_put_u32(out, ranking->rank_class);
   cv_buf_put_u32(out, ranking->arms);
@@ -280,14 +279,15 @@ static void save(const struct cv_policy *policy, struct cv_buf *out) {
     cv_buf_put_f64(out, arm->radius);
     cv_buf_put_u32(out, arm->rank_class);
     cv_buf_put_u8(out, arm->below);
-    cv_ranking_save_parked(arm, out);
+    cv_ranking_save_arm(ranking, i, out);
   }
 }
 
 static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
   struct ppar *self = of(policy);
   struct cv_ranking *ranking = &self->ranking;
-  if (cv_read_u8(in) != STATE_VERSION) {
+  unsigned version = cv_read_u8(in);
+  if (version != CV_RANKING_STATE && version != CV_RANKING_STATE_BEFORE) {
     return CV_ERR_VERSION;
   }
   ranking->asked = cv_read_u64(in);
@@ -305,7 +305,7 @@ static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
     arm->noisy_mean = arm->mean;
     arm->rank_class = cv_read_u32(in);
     arm->below = cv_read_u8(in) != 0;
-    cv_ranking_load_parked(arm, in);
+    CV_TRY(cv_ranking_load_arm(ranking, i, version, in));
     if (!cv_ranking_is_plausible(ranking, arm) || (self->releases[i] > 0) != (arm->tokens > 0) ||
         self->releases[i] >= RELEASES_END) {
       return CV_ERR_DAMAGED;

@@ -55,8 +55,7 @@
 #include "thirdparty/policy/ranking.h"
 #include "thirdparty/policy/step.h"
 
-/* The second version has what is parked. */
-enum { STATE_VERSION = 2, LOOKS = 3 };
+enum { LOOKS = 3 };
 /* Limits of a stored state: more than any campaign has. */
 #define TOKENS_END (UINT64_C(1) << 52)
 static const uint32_t NOBODY = UINT32_MAX;
@@ -355,6 +354,9 @@ static void show(struct ppar_kl *self, uint32_t i) {
   arm->give = evidence->give / fabs(cv_local_feedback(&self->local, i).slope);
   arm->noisy_mean = noisy_mean(self, i);
   arm->next = next_length(self, i, LEAST_GROWTH);
+  /* cv_limits_narrow() makes a point of limits that contradict each other. */
+  arm->contradicts = evidence->low >= evidence->high;
+  cv_ranking_touch(&self->ranking);
 }
 
 /* Takes in new limits of the mean token, less what the allowed lies can do. An end that stays where it was keeps what a
@@ -542,7 +544,7 @@ static struct cv_ranking *ranking(struct cv_policy *policy) {
 static void save(const struct cv_policy *policy, struct cv_buf *out) {
   const struct ppar_kl *self = (const struct ppar_kl *)policy;
   const struct cv_ranking *ranking = &self->ranking;
-  cv_buf_put_u8(out, STATE_VERSION);
+  cv_buf_put_u8(out, CV_RANKING_STATE);
   cv_buf_put_u64(out, ranking->asked);
   cv_buf_put_u32(out, ranking->rank_class);
   cv_buf_put_u32(out, ranking->arms);
@@ -555,14 +557,15 @@ static void save(const struct cv_policy *policy, struct cv_buf *out) {
     cv_buf_put_f64(out, evidence->high);
     cv_buf_put_u32(out, ranking->arm[i].rank_class);
     cv_buf_put_u8(out, ranking->arm[i].below);
-    cv_ranking_save_parked(&ranking->arm[i], out);
+    cv_ranking_save_arm(ranking, i, out);
   }
 }
 
 static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
   struct ppar_kl *self = of(policy);
   struct cv_ranking *ranking = &self->ranking;
-  if (cv_read_u8(in) != STATE_VERSION) {
+  unsigned version = cv_read_u8(in);
+  if (version != CV_RANKING_STATE && version != CV_RANKING_STATE_BEFORE) {
     return CV_ERR_VERSION;
   }
   ranking->asked = cv_read_u64(in);
@@ -580,7 +583,7 @@ static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
     evidence->high = cv_read_f64(in);
     arm->rank_class = cv_read_u32(in);
     arm->below = cv_read_u8(in) != 0;
-    cv_ranking_load_parked(arm, in);
+    CV_TRY(cv_ranking_load_arm(ranking, i, version, in));
     bool is_interval = evidence->low >= 0 && evidence->low <= evidence->high && evidence->high <= 1;
     if (!is_interval || (evidence->releases > 0) != (arm->tokens > 0) || evidence->releases > arm->tokens ||
         arm->tokens >= TOKENS_END || !cv_ranking_is_plausible(ranking, arm)) {

@@ -12,6 +12,21 @@ static const uint32_t NOBODY = UINT32_MAX;
 static const double INFINITE = (double)INFINITY;
 static const struct cv_policy_lies NEVER = {.safe = CV_LIES_NEVER, .turn = CV_LIES_NEVER};
 
+static enum cv_err know_nothing(uint32_t arms, struct cv_ranking_known **ret) {
+  struct cv_ranking_known *known = calloc(1, sizeof(*known));
+  bool has_room = known != NULL && (known->contradicts = calloc(arms, sizeof(*known->contradicts))) != NULL;
+  if (!has_room || cv_spans_init(arms, &known->spans) != CV_OK) {
+    free(known == NULL ? NULL : known->contradicts);
+    free(known);
+    return CV_ERR_NOMEM;
+  }
+  for (uint32_t i = 0; i < arms; i++) {
+    known->spans.high[i] = 1;
+  }
+  *ret = known;
+  return CV_OK;
+}
+
 enum cv_err cv_ranking_init(double alpha, bool by_leader, uint32_t arms, struct cv_ranking *ret) {
   struct cv_ranking made = {
       .alpha = alpha, .by_leader = by_leader, .rank_class = 1, .arms = arms, .above = NEVER, .here = NEVER};
@@ -19,7 +34,8 @@ enum cv_err cv_ranking_init(double alpha, bool by_leader, uint32_t arms, struct 
   made.order = calloc(arms, sizeof(*made.order));
   made.low = calloc(arms, sizeof(*made.low));
   made.need = calloc(arms, sizeof(*made.need));
-  if (made.arm == NULL || made.order == NULL || made.low == NULL || made.need == NULL) {
+  if (made.arm == NULL || made.order == NULL || made.low == NULL || made.need == NULL ||
+      know_nothing(arms, &made.known) != CV_OK) {
     cv_ranking_fini(&made);
     return CV_ERR_NOMEM;
   }
@@ -28,6 +44,11 @@ enum cv_err cv_ranking_init(double alpha, bool by_leader, uint32_t arms, struct 
 }
 
 void cv_ranking_fini(struct cv_ranking *self) {
+  if (self->known != NULL) {
+    cv_spans_fini(&self->known->spans);
+    free(self->known->contradicts);
+    free(self->known);
+  }
   free(self->arm);
   free(self->order);
   free(self->low);
@@ -419,52 +440,168 @@ void cv_ranking_exhaust(struct cv_ranking *self, uint32_t i) {
   self->arm[i].is_exhausted = true;
 }
 
+/* ---- what is known among all arms ---- */
+
+static double within(double value) {
+  return fmin(fmax(value, 0), 1);
+}
+
+/* Takes in the present interval of an arm. By leader there are no intervals that hold at all times. */
+static void take_interval(const struct cv_ranking *self, uint32_t i) {
+  const struct cv_ranked *arm = &self->arm[i];
+  double *low = &self->known->spans.low[i], *high = &self->known->spans.high[i];
+  double half = self->by_leader ? arm->radius / 2 : arm->radius;
+  double new_low = arm->mean - half, new_high = arm->mean + half;
+  bool is_apart = new_low > (self->by_leader ? 1 : *high) || new_high < (self->by_leader ? 0 : *low);
+  self->known->contradicts[i] = self->known->contradicts[i] || (is_apart && !self->by_leader);
+  /* Where intervals contradict each other the last one counts. */
+  *low = within(is_apart || self->by_leader ? new_low : fmax(*low, new_low));
+  *high = within(is_apart || self->by_leader ? new_high : fmin(*high, new_high));
+}
+
+/* Which classes lies cannot reach through a parked arm: an arm used up in a class was not compared with those there. */
+static void find_sure(const struct cv_ranking *self, bool *ret_has_parked) {
+  self->known->sure = UINT32_MAX;
+  *ret_has_parked = false;
+  for (uint32_t i = 0; i < self->arms; i++) {
+    const struct cv_ranked *arm = &self->arm[i];
+    if (arm->held != CV_HELD_NO) {
+      uint32_t own = arm->held_class - (arm->held == CV_HELD_USED_UP);
+      self->known->sure = own < self->known->sure ? own : self->known->sure;
+      *ret_has_parked = true;
+    }
+  }
+}
+
+static void take_intervals(const struct cv_ranking *self) {
+  for (uint32_t i = 0; i < self->arms; i++) {
+    if (self->arm[i].tokens > 0) {
+      take_interval(self, i);
+    }
+  }
+}
+
+static const struct cv_ranking_known *known_of(const struct cv_ranking *self) {
+  struct cv_ranking_known *known = self->known;
+  bool has_parked;
+  if (known->is_current) {
+    return known;
+  }
+  take_intervals(self);
+  find_sure(self, &has_parked);
+  known->has_spans = has_parked || (self->is_closed && !self->by_leader);
+  if (known->has_spans) {
+    cv_spans_find(&known->spans, self->alpha);
+  }
+  known->is_current = true;
+  return known;
+}
+
+void cv_ranking_touch(struct cv_ranking *self) {
+  self->known->is_current = false;
+}
+
+void cv_ranking_close(struct cv_ranking *self) {
+  self->is_closed = true;
+  cv_ranking_touch(self);
+}
+
+struct cv_policy_lies cv_ranking_lies(const struct cv_ranking *self, uint32_t i) {
+  bool is_known = self->arm[i].rank_class > 0 && self->arm[i].rank_class <= known_of(self)->sure;
+  return is_known ? self->arm[i].lies : (struct cv_policy_lies){0};
+}
+
 bool cv_ranking_decide(struct cv_ranking *self, struct cv_policy_step *step) {
   for (uint32_t i = 0; i < self->arms; i++) {
     self->arm[i].removal = 0;
   }
+  take_intervals(self);
   bool is_finished = decide_all(self, step);
   while (!is_finished && cv_parking_park(self)) {
     is_finished = decide_all(self, step);
   }
+  cv_ranking_touch(self);
   return is_finished;
+}
+
+/* The best estimate of an arm without a class, and how far its interval reaches from there. */
+static void estimate(const struct cv_ranked *arm, const struct cv_ranking_known *known, struct cv_standing *ret) {
+  double low = known->spans.low[ret->arm], high = known->spans.high[ret->arm];
+  ret->mean = fmin(fmax(arm->noisy_mean, low), high);
+  ret->radius = fmax(ret->mean - low, high - ret->mean);
+  ret->noise = fmin(ret->noise, ret->radius);
+}
+
+/* The class among all arms, or those that it can be. */
+static void place(const struct cv_ranking *self, const struct cv_ranking_known *known, struct cv_standing *ret) {
+  const struct cv_ranked *arm = &self->arm[ret->arm];
+  struct cv_span span = known->spans.span[ret->arm];
+  bool is_open = arm->held == CV_HELD_NO && arm->rank_class == 0 && !self->is_closed;
+  if (span.first == span.last) {
+    ret->rank_class = span.first;
+  } else if (!is_open) {
+    ret->rank_class = span.first;
+    ret->rank_last = span.last;
+    ret->held = arm->held == CV_HELD_NO ? CV_HELD_OPEN : arm->held;
+  }
 }
 
 void cv_ranking_standing(const struct cv_ranking *self, uint32_t i, struct cv_standing *ret) {
   CV_REQUIRE(i < self->arms);
   const struct cv_ranked *arm = &self->arm[i];
+  const struct cv_ranking_known *known = known_of(self);
   bool is_known = arm->tokens > 0;
   *ret = (struct cv_standing){.arm = i,
-                              .rank_class = arm->held == CV_HELD_NO ? arm->rank_class : arm->held_class,
-                              .rank_last = arm->held == CV_HELD_NO ? 0 : arm->held_last,
-                              .held = arm->held,
+                              .rank_class = arm->rank_class,
                               .tokens = arm->tokens,
                               .mean = is_known ? arm->mean : 0.5,
                               .radius = is_known ? arm->radius : 0.5,
-                              .noise = is_known ? arm->noise : 0};
+                              .noise = is_known ? arm->noise : 0,
+                              .contradicts = arm->contradicts || known->contradicts[i]};
+  if (known->has_spans) {
+    place(self, known, ret);
+  }
+  if (is_known && ret->held != CV_HELD_NO) {
+    estimate(arm, known, ret);
+  }
 }
 
-void cv_ranking_save_parked(const struct cv_ranked *arm, struct cv_buf *out) {
+void cv_ranking_save_arm(const struct cv_ranking *self, uint32_t i, struct cv_buf *out) {
+  const struct cv_ranked *arm = &self->arm[i];
+  const struct cv_ranking_known *known = known_of(self);
   cv_buf_put_u8(out, arm->is_exhausted);
   cv_buf_put_u8(out, (uint8_t)arm->held);
   cv_buf_put_u32(out, arm->held_class);
-  cv_buf_put_u32(out, arm->held_last);
+  cv_buf_put_f64(out, known->spans.low[i]);
+  cv_buf_put_f64(out, known->spans.high[i]);
+  cv_buf_put_u8(out, known->contradicts[i]);
 }
 
-void cv_ranking_load_parked(struct cv_ranked *arm, struct cv_reader *in) {
+enum cv_err cv_ranking_load_arm(struct cv_ranking *self, uint32_t i, unsigned version, struct cv_reader *in) {
+  struct cv_ranked *arm = &self->arm[i];
+  struct cv_ranking_known *known = self->known;
   arm->is_exhausted = cv_read_u8(in) != 0;
   arm->held = (enum cv_held)cv_read_u8(in);
   arm->held_class = cv_read_u32(in);
-  arm->held_last = cv_read_u32(in);
   arm->held_need = (double)NAN;
+  known->is_current = false;
+  if (version == CV_RANKING_STATE_BEFORE) {
+    (void)cv_read_u32(in); /* the last class of a parked arm */
+    return CV_OK;
+  }
+  known->spans.low[i] = cv_read_f64(in);
+  known->spans.high[i] = cv_read_f64(in);
+  known->contradicts[i] = cv_read_u8(in) != 0;
+  bool is_interval = known->spans.low[i] >= 0 && known->spans.low[i] <= known->spans.high[i];
+  return is_interval && known->spans.high[i] <= 1 ? CV_OK : CV_ERR_DAMAGED;
 }
 
 static bool is_parking_plausible(const struct cv_ranking *self, const struct cv_ranked *arm) {
   if (arm->held == CV_HELD_NO) {
-    return arm->held_class == 0 && arm->held_last == 0;
+    return arm->held_class == 0;
   }
-  return (unsigned)arm->held < CV_HELD_COUNT && arm->rank_class == 0 && !arm->below && arm->held_class >= 1 &&
-         arm->held_class <= self->rank_class && arm->held_last >= arm->held_class && arm->held_last <= self->arms &&
+  return (arm->held == CV_HELD_BOUNDARY || arm->held == CV_HELD_USED_UP) && arm->rank_class == 0 && !arm->below &&
+         arm->held_class >= 1 && arm->held_class <= self->rank_class &&
          (arm->held != CV_HELD_USED_UP || arm->is_exhausted) && (arm->held != CV_HELD_BOUNDARY || arm->tokens > 0);
 }
 

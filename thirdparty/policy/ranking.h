@@ -22,17 +22,12 @@
  *
  * A step costs O(K log K), however many classes it opens.
  *
- * Parking. An arm of S can also be parked (parking.h): it leaves S undecided, no plan asks for it again, it does not
- * enter S of a later class, and its standing is the range of the classes that it can be in. So it opens no class, and
- * no arm is compared with it. What the classes then say, if all intervals hold at all times, whatever is parked when:
- *
- *   Let S_l be the arms that are neither settled nor parked in a class above l, without those that are used up in class
- *   l. Arms settled in class l are within alpha of the best of S_l; arms removed from it are not. Arms that are parked
- *   on the boundary of class l count for S_l. So as long as nothing is parked above a class, it is the true one.
- *   An arm parked in class l is in one of its classes, in the ranking of what was left for class l and of any part of
- *   that which holds the arm.
- *
- * docs/beyond.md proves it. By leader only arms whose tokens are used up are parked, without any such claim.
+ * Parking. An arm of S can also be parked (parking.h): it leaves S undecided, no plan asks for it again, and it does
+ * not enter S of a later class. The classes that are then settled are those of what is left, and only guide the pulls.
+ * What is told of an arm follows from the intervals of all arms (spans.h): its class where they allow one class, else
+ * the first and the last one, and why. The same is told of every arm once the ranking is closed. While nothing is
+ * parked the settled classes are those of all arms. By leader, intervals are mean +- radius/2, with which the rule
+ * agrees for equal tokens, and nothing is told of undecided arms unless one is parked.
  *
  * Lies. A worker can send any token that its privatizer allows. Take the true sums: as they would be if every worker
  * had told the truth. A false token moves an end of an arm's interval by at most `give`, so an inequality between two
@@ -53,6 +48,7 @@
 #define CV_THIRDPARTY_RANKING_H
 
 #include "thirdparty/policy/policy.h"
+#include "thirdparty/policy/spans.h"
 
 /* An arm. The policy sets `tokens`, `mean`, `radius`, `noisy_mean` and `next` at each release, and for the count of
  * lies also `give` and `share`. */
@@ -65,15 +61,23 @@ struct cv_ranked {
   bool is_exhausted;   /* there are no further tokens of it */
   bool is_hopeless;    /* scratch of a step: undecided, and the tokens that are left do not suffice for it */
   enum cv_held held;   /* parked: undecided, out of S, never asked for again */
-  uint32_t held_class; /* parked in this class: in it or below, up to held_last */
-  uint32_t held_last;
-  double held_need;  /* further tokens that would have decided it, about; not stored: NAN after `load` */
-  uint32_t removal;  /* 1 + index of its removal among the decisions of the present step; 0 = none */
-  double give;       /* how far one false token can move an end of the interval */
-  double noisy_mean; /* of the last release; `mean` is the middle of the interval. Also after `load` */
-  double share;      /* how far one false token can move it */
-  uint64_t next;     /* the fewest tokens of its next release */
+  uint32_t held_class; /* parked in this class: in it or below */
+  double held_need;    /* further tokens that would have decided it, about; not stored: NAN after `load` */
+  uint32_t removal;    /* 1 + index of its removal among the decisions of the present step; 0 = none */
+  double give;         /* how far one false token can move an end of the interval */
+  double noisy_mean;   /* of the last release; `mean` is the middle of the interval. Also after `load` */
+  double share;        /* how far one false token can move it */
+  uint64_t next;       /* the fewest tokens of its next release */
+  bool contradicts;    /* set by the policy: its limits of the mean contradict each other */
   struct cv_policy_lies lies;
+};
+
+/* What the intervals say of the classes among all arms. */
+struct cv_ranking_known {
+  struct cv_spans spans; /* of the intervals so far, within [0, 1] */
+  bool *contradicts;     /* of each arm: an interval had nothing in common with those before */
+  bool is_current, has_spans;
+  uint32_t sure; /* up to this class nothing is parked that lies could move */
 };
 
 /* The parameter of every ranking policy: so many false tokens do not turn a class. The policy widens each interval by
@@ -87,7 +91,9 @@ struct cv_ranking {
   uint32_t rank_class; /* l */
   uint32_t arms;       /* K */
   struct cv_ranked *arm;
-  uint64_t lies; /* false tokens that the radii allow for, set by the policy */
+  struct cv_ranking_known *known;
+  bool is_closed; /* no release will come any more */
+  uint64_t lies;  /* false tokens that the radii allow for, set by the policy */
   bool counts_lies;
   struct cv_policy_lies above, here; /* the least of the decisions of the classes above l, and so far of class l */
   /* What decides about parking (parking.h): whether arms on boundaries are parked, the token limit, the tokens of all
@@ -149,15 +155,25 @@ void cv_ranking_exhaust(struct cv_ranking *self, uint32_t i);
 /* Decides all that the present means and radii decide, and opens classes. Adds at most two decisions an arm to the
  * step, which must have room. True if the ranking is finished. */
 bool cv_ranking_decide(struct cv_ranking *self, struct cv_policy_step *step);
-/* The standing of an arm; without a release its interval is [0,1]. */
+/* No release will come any more: undecided arms, too, are told the classes that they can be in. */
+void cv_ranking_close(struct cv_ranking *self);
+/* After a change of an arm's mean and radius. */
+void cv_ranking_touch(struct cv_ranking *self);
+/* What an arm's class bears; all 0 where that is not known, as with an arm that is parked or below a parked one. */
+struct cv_policy_lies cv_ranking_lies(const struct cv_ranking *self, uint32_t i);
+/* The standing of an arm. Without a release its interval is [0,1]. Without a class its mean is the best estimate, and
+ * its radius reaches to the farther end of its interval. */
 void cv_ranking_standing(const struct cv_ranking *self, uint32_t i, struct cv_standing *ret);
 /* Counts lies from now on; before the first release. A stored state does not hold the counts. */
 void cv_ranking_count_lies(struct cv_ranking *self);
 /* For parking.c: arm i is parked because arm `better` is surely no worse, which lies can turn. */
 void cv_ranking_count_parking(struct cv_ranking *self, uint32_t i, uint32_t better);
-/* Saves what is known of the parking of an arm, and loads it; a loaded arm must be checked by is_plausible(). */
-void cv_ranking_save_parked(const struct cv_ranked *arm, struct cv_buf *out);
-void cv_ranking_load_parked(struct cv_ranked *arm, struct cv_reader *in);
+/* Saves what is known of the parking of an arm and of its intervals so far, and loads it as the third version of a
+ * policy's state has it, or the second; a loaded arm must be checked by is_plausible(). */
+enum { CV_RANKING_STATE_BEFORE = 2, CV_RANKING_STATE = 3 };
+void cv_ranking_save_arm(const struct cv_ranking *self, uint32_t i, struct cv_buf *out);
+CV_MUST_USE enum cv_err cv_ranking_load_arm(struct cv_ranking *self, uint32_t i, unsigned version,
+                                            struct cv_reader *in);
 /* For `load`: whether the class of a stored arm can be. */
 bool cv_ranking_is_plausible(const struct cv_ranking *self, const struct cv_ranked *arm);
 

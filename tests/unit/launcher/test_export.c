@@ -226,9 +226,9 @@ static void test_csv(void **state) {
   cv_export_write_result_csv(&export, &lies, to);
   assert_int_equal(fclose(to), 0);
   assert_string_equal(text,
-                      "arm,item,class,tokens,mean,radius,lies_safe,lies_turn,class_last,held,neutral\n"
-                      "0,\"plain\",1,6000,0.333333333,0.1,12,,,,-3\n"
-                      "1,\"with \"\"quotes\"\", and a comma\",,6000,-1e-05,0.1,,,,,41\n");
+                      "arm,item,class,tokens,mean,radius,lies_safe,lies_turn,class_last,held,neutral,contradicts\n"
+                      "0,\"plain\",1,6000,0.333333333,0.1,12,,,,-3,0\n"
+                      "1,\"with \"\"quotes\"\", and a comma\",,6000,-1e-05,0.1,,,,,41,0\n");
   free(text);
   to = open_memstream(&text, &n);
   cv_export_write_releases_csv(&export, to);

@@ -382,7 +382,9 @@ static void test_json(void **state) {
   assert_json(result, "over_sum_bound", "null"); /* no file says how the scores were drawn */
   assert_json(result, "lies", "null");           /* without an export */
   assert_json(result, "neutral", "null");        /* likewise */
-  assert_int_equal(json_object_size(result), 21);
+  assert_json(result, "class_ranges", "{}");
+  assert_json(result, "contradictions", "{\"assumption\":\"independent scores\",\"items\":[]}");
+  assert_int_equal(json_object_size(result), 23);
   json_decref(result);
   cv_outcome_fini(&outcome);
 }
@@ -407,14 +409,21 @@ static void test_exit_status(void **state) {
 
 /* ---- items without a class ---- */
 
-/* Two parked ones, and an undecided one with a release; the true class of rye is as low as parked items leave it. */
+/* Two parked ones, and an undecided one whose answers contradict each other. */
 static void make_parked(struct cv_outcome *outcome, uint32_t decided) {
   struct cv_spec spec = {.epsilon_micro = 250000};
   struct cv_standing standing[] = {
       {.arm = 0, .rank_class = decided > 0 ? 1 : 0, .tokens = 100, .mean = 0.9, .radius = 0.1},
       {.arm = 1, .rank_class = 1, .rank_last = 2, .held = CV_HELD_BOUNDARY, .tokens = 100, .mean = 0.8, .radius = 0.1},
       {.arm = 2, .rank_class = 2, .rank_last = 4, .held = CV_HELD_USED_UP, .tokens = 100, .mean = 0.4, .radius = 0.1},
-      {.arm = 3, .rank_class = 0, .tokens = 100, .mean = 0.45, .radius = 0.1},
+      {.arm = 3,
+       .rank_class = 2,
+       .rank_last = 3,
+       .held = CV_HELD_OPEN,
+       .tokens = 100,
+       .mean = 0.97,
+       .radius = 0.1,
+       .contradicts = true},
   };
   static const double mean[] = {0.9, 0.79, 0.4, 0.45};
   const struct cv_finished finished = {
@@ -428,10 +437,13 @@ static void test_parked_items_are_named_with_their_classes(void **state) {
   struct cv_outcome outcome;
   make_parked(&outcome, 1);
   char *text = printed(&outcome);
-  static const char lead[] = "1 of 4 items decided, 1 undecided, 1 on a boundary, 1 used up\n";
+  static const char lead[] = "1 of 4 items decided, 1 on a boundary, 1 used up, 1 undecided\n";
   assert_int_equal(strncmp(text, lead, strlen(lead)), 0);
-  assert_non_null(
-      strstr(text, "boundary    Grünkern (class 1 or 2)\nused up     oat (class 2 to 4)\nundecided   spelt\n"));
+  assert_non_null(strstr(
+      text, "boundary    Grünkern (class 1 or 2)\nused up     oat (class 2 to 4)\nundecided   spelt (class 2 or 3)\n"));
+  assert_non_null(strstr(text, "warning     the answers contradict the assumption of independent scores: 1 item\n"));
+  /* Intervals end where scores do. */
+  assert_non_null(strstr(text, "  spelt      0.9700   0.8700 to 1.0000"));
   assert_non_null(strstr(text, "\n1 or 2  Grünkern "));
   assert_non_null(strstr(text, "\n2 to 4  oat "));
   assert_int_equal(column_of(text, "1 or 2  Grünkern", "Grünkern"), column_of(text, "     1  rye", "rye"));
@@ -439,13 +451,15 @@ static void test_parked_items_are_named_with_their_classes(void **state) {
   /* The rest, best first: the order in which they are likely to be. */
   const char *rest = strstr(text, "best effort, not covered by delta");
   assert_non_null(rest);
-  assert_true(strstr(rest, "Grünkern") < strstr(rest, "spelt") && strstr(rest, "spelt") < strstr(rest, "oat"));
+  assert_true(strstr(rest, "spelt") < strstr(rest, "Grünkern") && strstr(rest, "Grünkern") < strstr(rest, "oat"));
   free(text);
   json_t *result = cv_result_json(&outcome, "ppar");
   assert_json(result, "undecided", "[\"Grünkern\",\"oat\",\"spelt\"]");
   assert_json(result, "parked",
               "[{\"name\":\"Grünkern\",\"class\":1,\"class_last\":2,\"held\":\"boundary\"},"
               "{\"name\":\"oat\",\"class\":2,\"class_last\":4,\"held\":\"used up\"}]");
+  assert_json(result, "class_ranges", "{\"Grünkern\":[1,2],\"spelt\":[2,3],\"oat\":[2,4]}");
+  assert_json(result, "contradictions", "{\"assumption\":\"independent scores\",\"items\":[\"spelt\"]}");
   assert_json(result, "accuracy", "1.0");
   assert_int_equal(json_array_size(json_object_get(result, "best_effort")), 3);
   json_decref(result);

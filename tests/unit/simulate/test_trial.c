@@ -173,20 +173,21 @@ static void test_the_caller_stops_a_trial_between_plans(void **state) {
 
 /* ---- two brokers ---- */
 
-/* The mean square of the noise in the first mean of each item: 100 tokens that are all 1, at epsilon .5. Also sets the
- * part of the radius that the policy knows to be noise. */
+/* The mean square of the noise in the first mean of each item: 100 tokens that are all 1/2, at epsilon .5. Also sets
+ * the part of the radius that the policy knows to be noise. */
 static double first_noise(const char *mechanism, uint32_t brokers, double *ret_radius) {
   enum { TRIALS = 600, ARMS = 3 };
   struct cv_prepared campaign;
   struct cv_why why = {0};
   double sum = 0;
-  prepare_items("rewards: bernoulli, list: [{name: a, mean: 1}, {name: b, mean: 1}, {name: c, mean: 1}]",
-                "{name: ppar, alpha: 0.1, tokens_per_round: 100}", mechanism, 1000000, brokers, &campaign);
+  prepare_items(
+      "rewards: clipped-normal, spread: 0, list: [{name: a, mean: 0.5}, {name: b, mean: 0.5}, {name: c, mean: 0.5}]",
+      "{name: ppar, alpha: 0.1, tokens_per_round: 100}", mechanism, 1000000, brokers, &campaign);
   for (uint64_t seed = 0; seed < TRIALS; seed++) {
     struct cv_trial trial = {.campaign = &campaign, .seed = seed, .plans = 1, .as_deployed = true};
     assert_int_equal(cv_trial_run(&trial, &why), CV_OK);
     for (uint32_t i = 0; i < ARMS; i++) {
-      double error = (trial.standing[i].mean - 1) * 100 * .5; /* in D/epsilon */
+      double error = (trial.standing[i].mean - .5) * 100 * .5; /* in D/epsilon */
       sum += error * error;
       assert_int_equal(trial.standing[i].tokens, 100);
       *ret_radius = trial.standing[i].noise;

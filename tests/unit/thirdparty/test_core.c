@@ -398,7 +398,7 @@ static void a_refused_plan_ends_with_what_is_undecided(void **state) {
   assert_int_equal(w->result, CV_END_LEDGER);
   bool undecided = false;
   for (uint32_t i = 0; i < FAKE_ARMS; i++) {
-    undecided = undecided || w->standing[i].rank_class == 0;
+    undecided = undecided || w->standing[i].held == CV_HELD_OPEN;
     assert_int_equal(w->standing[i].tokens, 1000);
   }
   assert_true(undecided);
