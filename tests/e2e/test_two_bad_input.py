@@ -52,8 +52,9 @@ class Stage:
     """All parties, and one campaign at a time, with a worker of its own."""
 
     def __init__(self, folder, pki):
-        self.deployment = Deployment(folder, pki).up(
-            thirdparty={}, broker={"limits": {"release_tokens": TAU}}, cobroker={"limits": {"release_tokens": TAU}})
+        limits = {"limits": {"release_tokens": TAU}}
+        # else a place is offered to a second worker after an eighth of it, and one of the two answers is expired
+        self.deployment = Deployment(folder, pki).up(thirdparty={}, broker={"lease": "1h", **limits}, cobroker=limits)
         self.requester = Requester(self.deployment.broker.address, pki.issue("requester/alice"), timeout=20)
         self.first = 1
 
