@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/grid.h"
+#include "common/base/text.h"
 
 /* The alternatives p that the test averages over, spread evenly above q. */
 enum { ALTERNATIVES = 16 };
@@ -186,6 +187,38 @@ enum cv_err cv_gold_check(const struct cv_gold *gold, const struct cv_spec *spec
                        spec->tokens_per_worker, CV_GOLD_TOKENS_MAX);
 }
 
+/* The tokens of a worker of which so many ask a gold item on average, at this share of gold items. */
+static uint64_t tokens_for(uint32_t needed, uint32_t share_micro) {
+  return ((uint64_t)needed * (uint64_t)CV_MICRO + share_micro - 1) / share_micro;
+}
+
+/* The share of gold items at which so many of the tokens ask one, in thousandths; it may be above the largest. */
+static double share_for(uint32_t needed, uint64_t tokens) {
+  return ceil(needed * 1e3 / (double)tokens) / 1e3;
+}
+
+/* How a worker gets as many gold items as needed: by more tokens, of which it has one for each item at most, by a
+ * larger share, by both, or only with more items. */
+static void say_way(const struct cv_gold *gold, const struct cv_spec *spec, uint32_t needed, char *to, size_t size) {
+  const double most = CV_GOLD_SHARE_MAX / 1e6;
+  uint64_t items = (uint64_t)spec->arms + gold->items, tokens = tokens_for(needed, gold->share_micro);
+  double share = share_for(needed, spec->tokens_per_worker);
+  if (tokens <= items && share <= most) {
+    cv_text_print(to, size, "%llu tokens of a worker, or a share of gold items of %g", (unsigned long long)tokens,
+                  share);
+  } else if (tokens <= items) {
+    cv_text_print(to, size, "%llu tokens of a worker", (unsigned long long)tokens);
+  } else if (share <= most) {
+    cv_text_print(to, size, "a share of gold items of %g", share);
+  } else if (share_for(needed, items) <= most) {
+    cv_text_print(to, size, "%llu tokens of a worker, one for each item, and a share of gold items of %g",
+                  (unsigned long long)items, share_for(needed, items));
+  } else {
+    cv_text_print(to, size, "%llu items or more, of which there are %llu, and a share of gold items of %g",
+                  (unsigned long long)tokens_for(needed, CV_GOLD_SHARE_MAX), (unsigned long long)items, most);
+  }
+}
+
 enum cv_err cv_gold_check_new(const struct cv_gold *gold, const struct cv_spec *spec, struct cv_why *why) {
   struct cv_local law;
   if (gold->items == 0) {
@@ -208,14 +241,13 @@ enum cv_err cv_gold_check_new(const struct cv_gold *gold, const struct cv_spec *
         "item, as an honest one is wrong with probability %.3g and found with at most %.3g",
         gold->items, gold->items == 1 ? "" : "s", needed, needed, error, gold->level_micro / 1e6);
   }
-  uint64_t least = (uint64_t)ceil(needed * 1e6 / gold->share_micro);
-  if (spec->tokens_per_worker < least) {
+  if (spec->tokens_per_worker < tokens_for(needed, gold->share_micro)) {
+    char way[160];
+    say_way(gold, spec, needed, way, sizeof(way));
     return cv_fail(why, CV_ERR_INVALID,
                    "tokens_per_worker is %u, of which %.3g ask a gold item on average; expected at least %u of them, "
-                   "which find a worker: %llu tokens of a worker, at most one for each item, or a larger share of gold "
-                   "items",
-                   spec->tokens_per_worker, spec->tokens_per_worker * (gold->share_micro / 1e6), needed,
-                   (unsigned long long)least);
+                   "which find a worker: %s",
+                   spec->tokens_per_worker, spec->tokens_per_worker * (gold->share_micro / 1e6), needed, way);
   }
   return CV_OK;
 }

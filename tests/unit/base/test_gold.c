@@ -204,6 +204,46 @@ static void a_campaign_that_cannot_have_gold_items_is_refused(void **state) {
   refused(&gold, &spec, "nearer to 0 or 1");
 }
 
+/* The advice is one that helps: more tokens, one for each item at most, a larger share, both, or more items. */
+static void what_gets_a_worker_enough_gold_items_is_said(void **state) {
+  struct cv_gold_item three[] = {known[0], known[1], {.item = 5, .answer = CV_GRID}};
+  static const struct {
+    uint32_t arms, tokens, share_micro;
+    const char *says;
+    uint32_t then_arms, then_tokens, then_share_micro;
+  } each[] = {
+      {20, 8, 250000, "a worker: 12 tokens of a worker, or a share of gold items of 0.375", 20, 12, 250000},
+      {20, 8, 250000, "a share of gold items of 0.375", 20, 8, 375000},
+      {20, 5, 250000, "a worker: 12 tokens of a worker", 20, 12, 250000},
+      {5, 7, 250000, "a worker: a share of gold items of 0.429", 5, 7, 429000},
+      {5, 4, 250000, "a worker: 8 tokens of a worker, one for each item, and a share of gold items of 0.375", 5, 8,
+       375000},
+      {2, 5, 500000, "a worker: 6 items or more, of which there are 5, and a share of gold items of 0.5", 3, 6, 500000},
+  };
+  for (size_t i = 0; i < sizeof(each) / sizeof(each[0]); i++) {
+    struct cv_gold gold = make_gold();
+    struct cv_spec spec = make_spec();
+    struct cv_why why = {0};
+    gold.items = 3;
+    gold.item = three;
+    for (uint32_t item = 0; item < 3; item++) { /* the last items of all */
+      three[item].item = each[i].arms + item;
+    }
+    spec.arms = each[i].arms;
+    spec.tokens_per_worker = each[i].tokens;
+    gold.share_micro = each[i].share_micro;
+    refused(&gold, &spec, each[i].says);
+    for (uint32_t item = 0; item < 3; item++) {
+      three[item].item = each[i].then_arms + item;
+    }
+    spec.arms = each[i].then_arms;
+    spec.tokens_per_worker = each[i].then_tokens;
+    gold.share_micro = each[i].then_share_micro;
+    assert_int_equal(cv_gold_check_new(&gold, &spec, &why), CV_OK);
+    assert_int_equal(cv_spec_check_questions(&spec, gold.items, &why), CV_OK);
+  }
+}
+
 /* An honest worker is wrong with probability .1 and found with .01: two wrong answers do not find it, three do. */
 static void a_new_campaign_asks_enough_of_a_worker_to_find_it(void **state) {
   struct cv_gold_item three[] = {known[0], known[1], {.item = 5, .answer = CV_GRID}};
@@ -261,6 +301,7 @@ int main(void) {
       cmocka_unit_test(a_neutral_token_is_that_of_one_half),
       cmocka_unit_test(a_campaign_that_cannot_have_gold_items_is_refused),
       cmocka_unit_test(a_new_campaign_asks_enough_of_a_worker_to_find_it),
+      cmocka_unit_test(what_gets_a_worker_enough_gold_items_is_said),
       cmocka_unit_test(what_is_stored_is_read_again_and_nothing_else),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
