@@ -212,20 +212,19 @@ enum cv_err cv_spec_check_questions(const struct cv_spec *spec, uint32_t golds, 
   if (questions == 0 && (spec->repeat || spec->cost_micro != NULL || spec->tokens_per_worker == 1)) {
     return CV_OK;
   }
+  /* With gold items no question is repeated (gold.h). */
+  const char *or_repeat = golds > 0 ? "" : ", or repeat: true if a worker's scores are drawn afresh each time";
   if (spec->edges > 0) {
-    return cv_fail(why, CV_ERR_INVALID,
-                   "tokens_per_worker is %u with a graph, which shows items again; expected 1, or repeat: true if a "
-                   "worker's scores are drawn afresh each time",
-                   spec->tokens_per_worker);
+    return cv_fail(why, CV_ERR_INVALID, "tokens_per_worker is %u with a graph, which shows items again; expected 1%s",
+                   spec->tokens_per_worker, or_repeat);
   }
   return spec->tokens_per_worker <= questions
              ? CV_OK
              : cv_fail(
                    why, CV_ERR_INVALID,
-                   "tokens_per_worker is %u, but each of %llu %s is asked of a worker once; expected at most %llu, or "
-                   "repeat: true if a worker's scores are drawn afresh each time",
+                   "tokens_per_worker is %u, but each of %llu %s is asked of a worker once; expected at most %llu%s",
                    spec->tokens_per_worker, (unsigned long long)questions, spec->pairs ? "pairs" : "items",
-                   (unsigned long long)questions);
+                   (unsigned long long)questions, or_repeat);
 }
 
 bool cv_spec_has_noise(const struct cv_spec *spec) {

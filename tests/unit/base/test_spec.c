@@ -226,6 +226,22 @@ static void assert_bad(const struct cv_spec *spec, const char *message) {
   assert_string_equal(why.text, message);
 }
 
+static void more_questions_than_there_are_is_named(void **state) {
+  struct cv_why why = {0};
+  struct cv_spec spec = {.arms = 3, .tokens_per_worker = 4};
+  assert_int_equal(cv_spec_check_questions(&spec, 0, &why), CV_ERR_INVALID);
+  assert_string_equal(why.text,
+                      "tokens_per_worker is 4, but each of 3 items is asked of a worker once; expected at most 3, or "
+                      "repeat: true if a worker's scores are drawn afresh each time");
+  spec.tokens_per_worker = 6;
+  /* No campaign with gold items repeats a question. */
+  assert_int_equal(cv_spec_check_questions(&spec, 2, &why), CV_ERR_INVALID);
+  assert_string_equal(why.text,
+                      "tokens_per_worker is 6, but each of 5 items is asked of a worker once; expected at most 5");
+  spec.tokens_per_worker = 5;
+  assert_int_equal(cv_spec_check_questions(&spec, 2, &why), CV_OK);
+}
+
 static void a_spec_that_makes_no_sense_is_named(void **state) {
   struct cv_spec spec = sample();
   assert_int_equal(cv_spec_check(&spec, NULL), CV_OK);
@@ -428,6 +444,7 @@ int main(void) {
       cmocka_unit_test(a_damaged_spec_stays_in_bounds),
       cmocka_unit_test(a_copy_is_its_own),
       cmocka_unit_test(a_spec_that_makes_no_sense_is_named),
+      cmocka_unit_test(more_questions_than_there_are_is_named),
       cmocka_unit_test(workers_without_costs_or_twice_are_named),
       cmocka_unit_test(edges_are_in_order_and_between_arms),
       cmocka_unit_test(names_are_printable),
