@@ -11,18 +11,21 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-enum { CHUNK = 1 << 16 };
+enum { CHUNK = 1 << 16, GZIP_ONLY = 15 + 16 };
 
 static const char *const endings[] = {[CV_PACKING_NONE] = "", [CV_PACKING_GZIP] = ".gz", [CV_PACKING_ZSTD] = ".zst"};
 
 struct cv_bytes_unpacker {
   enum cv_packing packing;
-  int fd;      /* -1: `gzip` owns it */
-  gzFile gzip; /* NULL unless gzip */
+  int fd;
+  bool has_gzip;
+  z_stream gzip;
+  gz_header header; /* of the current gzip member */
   ZSTD_DCtx *zstd;
   ZSTD_inBuffer packed; /* in `in` */
-  bool is_inside;       /* a zstd frame has begun and not ended */
-  bool has_begun;       /* the file has at least one byte */
+  uint64_t packed_end;  /* the place in the file of the end of `packed` */
+  uint64_t begin;       /* the place in the file where the current part, a gzip member or zstd frame, begins */
+  bool is_inside;       /* a part has begun and not ended */
   uint8_t in[CHUNK], out[CHUNK];
 };
 
@@ -58,13 +61,11 @@ static void free_unpacker(struct cv_bytes_unpacker *unpacker) {
   if (unpacker == NULL) {
     return;
   }
-  if (unpacker->gzip != NULL) {
-    (void)gzclose_r(unpacker->gzip);
+  if (unpacker->has_gzip) {
+    (void)inflateEnd(&unpacker->gzip);
   }
   (void)ZSTD_freeDCtx(unpacker->zstd);
-  if (unpacker->fd >= 0) {
-    (void)close(unpacker->fd);
-  }
+  (void)close(unpacker->fd);
   free(unpacker);
 }
 
@@ -78,13 +79,11 @@ static enum cv_err make_unpacker(enum cv_packing packing, int fd, struct cv_byte
   unpacker->fd = fd;
   unpacker->packed.src = unpacker->in;
   if (packing == CV_PACKING_GZIP) {
-    unpacker->gzip = gzdopen(fd, "rb");
-    unpacker->fd = unpacker->gzip == NULL ? fd : -1;
+    unpacker->has_gzip = inflateInit2(&unpacker->gzip, GZIP_ONLY) == Z_OK;
   } else if (packing == CV_PACKING_ZSTD) {
     unpacker->zstd = ZSTD_createDCtx();
   }
-  if ((packing == CV_PACKING_GZIP && unpacker->gzip == NULL) ||
-      (packing == CV_PACKING_ZSTD && unpacker->zstd == NULL)) {
+  if ((packing == CV_PACKING_GZIP && !unpacker->has_gzip) || (packing == CV_PACKING_ZSTD && unpacker->zstd == NULL)) {
     free_unpacker(unpacker);
     return CV_ERR_NOMEM;
   }
@@ -138,40 +137,96 @@ static void set_strange(struct cv_bytes *bytes, const char *format) {
                        bytes->path, format, endings[bytes->unpacker->packing]);
 }
 
+/* No part begins where one would have to: the file is another one, or something follows its last part. */
+static void set_no_part(struct cv_bytes *bytes, const char *format) {
+  if (bytes->unpacker->begin == 0) {
+    set_strange(bytes, format);
+    return;
+  }
+  bytes->err =
+      cv_fail(&bytes->why, CV_ERR_DAMAGED,
+              "%s: damaged: at byte %llu, where a %s stream has ended, no whole other one begins; expected the end of "
+              "the file there",
+              bytes->path, (unsigned long long)bytes->unpacker->begin + 1, format);
+}
+
+/* Reads packed bytes if none are left, and notes where a part begins; false if there are none, at the end or at an
+ * error. */
+static bool read_packed(struct cv_bytes *bytes) {
+  struct cv_bytes_unpacker *unpacker = bytes->unpacker;
+  ZSTD_inBuffer *packed = &unpacker->packed;
+  if (packed->pos == packed->size) {
+    packed->size = read_plain(bytes, unpacker->in);
+    packed->pos = 0;
+    unpacker->packed_end += packed->size;
+  }
+  if (!unpacker->is_inside) {
+    unpacker->begin = unpacker->packed_end - (packed->size - packed->pos);
+  }
+  return packed->size > 0;
+}
+
+/* ---- gzip ---- */
+
+static void set_gzip_error(struct cv_bytes *bytes, int code) {
+  const struct cv_bytes_unpacker *unpacker = bytes->unpacker;
+  if (code == Z_MEM_ERROR) {
+    bytes->err = cv_fail(&bytes->why, CV_ERR_NOMEM, "%s: out of memory", bytes->path);
+  } else if (unpacker->header.done != 1 && (code != Z_BUF_ERROR || unpacker->begin > 0)) {
+    set_no_part(bytes, "gzip");
+  } else if (code == Z_BUF_ERROR) {
+    set_short(bytes);
+  } else {
+    set_damaged(bytes, unpacker->gzip.msg == NULL ? "not as gzip packs" : unpacker->gzip.msg);
+  }
+}
+
+/* Unpacks the packed bytes that are there; the code of inflate(). */
+static int inflate_some(struct cv_bytes_unpacker *unpacker) {
+  z_stream *gzip = &unpacker->gzip;
+  if (!unpacker->is_inside) {
+    unpacker->header = (gz_header){0};
+    if (inflateReset(gzip) != Z_OK || inflateGetHeader(gzip, &unpacker->header) != Z_OK) {
+      return Z_STREAM_ERROR;
+    }
+  }
+  gzip->next_in = unpacker->in + unpacker->packed.pos;
+  gzip->avail_in = (uInt)(unpacker->packed.size - unpacker->packed.pos);
+  int code = inflate(gzip, Z_NO_FLUSH);
+  unpacker->packed.pos = unpacker->packed.size - gzip->avail_in;
+  unpacker->is_inside = code != Z_STREAM_END;
+  return code;
+}
+
 static size_t unpack_gzip(struct cv_bytes *bytes) {
   struct cv_bytes_unpacker *unpacker = bytes->unpacker;
-  int n = gzread(unpacker->gzip, unpacker->out, CHUNK), code;
-  const char *reason = gzerror(unpacker->gzip, &code);
-  /* zlib would hand out a file of another format as it is. */
-  if (bytes->before == 0 && code != Z_MEM_ERROR && gzdirect(unpacker->gzip) != 0) {
-    set_strange(bytes, "gzip");
-    return 0;
+  z_stream *gzip = &unpacker->gzip;
+  gzip->next_out = unpacker->out;
+  gzip->avail_out = CHUNK;
+  while (gzip->avail_out > 0) {
+    /* At the end of the file the decoder may still hold unpacked bytes back. */
+    bool has_input = read_packed(bytes);
+    if (bytes->err != CV_OK || (!has_input && !unpacker->is_inside)) {
+      break;
+    }
+    int code = inflate_some(unpacker);
+    if (code != Z_OK && code != Z_STREAM_END) {
+      set_gzip_error(bytes, code);
+      break;
+    }
   }
-  if (n > 0) {
-    return (size_t)n; /* an error after these bytes comes with the next call */
+  if (bytes->err == CV_OK && unpacker->packed_end == 0) {
+    set_strange(bytes, "gzip"); /* an empty file has no member */
   }
-  if (code == Z_BUF_ERROR) {
-    set_short(bytes);
-  } else if (code == Z_MEM_ERROR) {
-    bytes->err = cv_fail(&bytes->why, CV_ERR_NOMEM, "%s: out of memory", bytes->path);
-  } else if (code == Z_ERRNO) {
-    bytes->err = cv_fail(&bytes->why, CV_ERR_IO, "%s: cannot be read: %s", bytes->path, strerror(errno));
-  } else if (n < 0) {
-    /* "PATH: reason": zlib knows the file as "<fd:4>" only. */
-    const char *colon = strstr(reason, ": ");
-    set_damaged(bytes, colon == NULL ? reason : colon + 2);
-  }
-  return 0;
+  return CHUNK - gzip->avail_out;
 }
+
+/* ---- zstd ---- */
 
 static void set_zstd_error(struct cv_bytes *bytes, size_t code) {
   switch (ZSTD_getErrorCode(code)) {
     case ZSTD_error_prefix_unknown:
-      if (bytes->before == 0) {
-        set_strange(bytes, "zstd");
-      } else {
-        set_damaged(bytes, "no zstd frame follows");
-      }
+      set_no_part(bytes, "zstd");
       break;
     case ZSTD_error_memory_allocation:
       bytes->err = cv_fail(&bytes->why, CV_ERR_NOMEM, "%s: out of memory", bytes->path);
@@ -185,17 +240,6 @@ static void set_zstd_error(struct cv_bytes *bytes, size_t code) {
       set_damaged(bytes, ZSTD_getErrorName(code));
       break;
   }
-}
-
-/* Reads packed bytes if none are left; false if there are none, at the end or at an error. */
-static bool read_packed(struct cv_bytes *bytes) {
-  ZSTD_inBuffer *packed = &bytes->unpacker->packed;
-  if (packed->pos == packed->size) {
-    packed->size = read_plain(bytes, bytes->unpacker->in);
-    packed->pos = 0;
-    bytes->unpacker->has_begun = bytes->unpacker->has_begun || packed->size > 0;
-  }
-  return packed->size > 0;
 }
 
 static size_t unpack_zstd(struct cv_bytes *bytes) {
@@ -218,7 +262,7 @@ static size_t unpack_zstd(struct cv_bytes *bytes) {
       break;
     }
   }
-  if (bytes->err == CV_OK && !unpacker->has_begun) {
+  if (bytes->err == CV_OK && unpacker->packed_end == 0) {
     set_strange(bytes, "zstd"); /* an empty file has no frame */
   }
   return out.pos;

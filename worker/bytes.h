@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The bytes of a data file, in order and in bounded memory: as they are, or unpacked from gzip or zstd. Files of
- * several gzip members or zstd frames are read to the end. A UTF-8 byte order mark at the start is left out.
+ * several gzip members or zstd frames are read to the end; whatever else follows one, zeros too, is an error: rows may
+ * have been there. A UTF-8 byte order mark at the start is left out.
  *
  * A packed file may say a lot in few bytes: reading stops with CV_ERR_LIMIT after CV_BYTES_MAX unpacked bytes, and a
  * zstd file may need a window of 128 MiB at most.

@@ -217,6 +217,8 @@ CUT = gzip.compress(as_csv(ratings()))[:3000]
 BAD = {
     "cut": ("r.csv.gz", CUT, "csv", "missing: skip", "r.csv.gz: the file ends in the middle, after"),
     "damaged": ("r.csv.gz", CUT[:1500] + b"\xff" * 8 + CUT[1508:], "csv", "missing: skip", "r.csv.gz: damaged after"),
+    "a tail": ("r.csv.gz", gzip.compress(b"film,stars\na,1\nb,5\n") + bytes(512), "csv", "",
+               "r.csv.gz: damaged: at byte 40, where a gzip stream has ended, no whole other one begins"),
     "no gzip": ("r.csv.gz", b"film,stars\na,1\n", "csv", "", "r.csv.gz: not a gzip file; expected one"),
     "no zstd": ("r.csv.zst", b"film,stars\na,1\n", "csv", "", "r.csv.zst: not a zstd file; expected one"),
     "no JSON": ("r.jsonl", b'{"film": "a", "stars": 1}\n{film: "a"}\n', "jsonl", "",

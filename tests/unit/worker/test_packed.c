@@ -13,6 +13,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "common/base/buf.h"
 #include "tests/support/folder.h"
 #include "tests/unit/worker/data.h"
 #include "tests/unit/worker/table.h"
@@ -111,6 +112,97 @@ static void test_a_byte_order_mark_and_several_parts(void **state) {
     free(first);
     free(second);
     free(both);
+    folder_remove(&folder);
+  }
+}
+
+/* A part of two rows, and what `tail` has behind it; the caller frees it. */
+static uint8_t *follow(enum cv_packing packing, const uint8_t *tail, size_t tail_n, size_t *ret_n) {
+  size_t n;
+  uint8_t *first = pack(packing, "item,score\na,1\nb,0\n", 19, &n), *all = realloc(first, n + tail_n + 1);
+  assert_non_null(all);
+  memcpy(all + n, tail, tail_n);
+  *ret_n = n + tail_n;
+  return all;
+}
+
+/* The file is refused with a line that has these words, and no row of it is used. */
+static void assert_tail_is_refused(enum cv_packing packing, const uint8_t *tail, size_t tail_n, const char *words) {
+  struct folder folder;
+  struct cv_data data;
+  struct cv_why why = {.text = ""};
+  struct cv_items_csv ask = plain;
+  char path[320];
+  size_t n;
+  uint8_t *bytes = follow(packing, tail, tail_n, &n);
+  folder_make(&folder);
+  (void)snprintf(path, sizeof(path), "%s", write_bytes(&folder, names[packing], (const char *)bytes, n));
+  ask.file = path;
+  assert_int_equal(cv_data_read(&ask, false, &data, &why), CV_ERR_DAMAGED);
+  assert_memory_equal(why.text, path, strlen(path));
+  assert_non_null(strstr(why.text, words));
+  folder_remove(&folder);
+  free(bytes);
+}
+
+static void test_nothing_follows_the_last_part(void **state) {
+  static const char zeros[1024] = {0};
+  EACH(packing) {
+    char place[80];
+    size_t at, n;
+    free(follow(packing, (const uint8_t *)zeros, 0, &at));
+    (void)snprintf(place, sizeof(place),
+                   ": damaged: at byte %zu, where a %s stream has ended, no whole other one begins", at + 1,
+                   packing == CV_PACKING_GZIP ? "gzip" : "zstd");
+    assert_tail_is_refused(packing, (const uint8_t *)"c,1\nc,0\n", 8, place);
+    assert_tail_is_refused(packing, (const uint8_t *)zeros, sizeof(zeros), place);
+    uint8_t *second = pack(packing, "c,1\n", 4, &n);
+    second[1] ^= 0x10; /* of the magic number */
+    assert_tail_is_refused(packing, second, n, place);
+    free(second);
+  }
+  /* less than a header */
+  assert_tail_is_refused(CV_PACKING_GZIP, (const uint8_t *)"\x1f", 1, ", no whole other one begins");
+  assert_tail_is_refused(CV_PACKING_GZIP, (const uint8_t *)"\n", 1, ", no whole other one begins");
+  assert_tail_is_refused(CV_PACKING_GZIP, (const uint8_t *)"\0", 1, ", no whole other one begins");
+  assert_tail_is_refused(CV_PACKING_ZSTD, (const uint8_t *)"\x28\xb5", 2, ": the file ends in the middle, after ");
+}
+
+/* However the second part is cut or damaged. */
+static void test_a_damaged_second_part(void **state) {
+  EACH(packing) {
+    size_t n;
+    uint8_t *second = pack(packing, "c,1\nc,0\nc,1\n", 12, &n);
+    for (size_t cut = 1; cut < n; cut++) {
+      assert_tail_is_refused(packing, second, cut, ": ");
+    }
+    /* The sum of the text is at the end; gzip's number of bytes follows it. */
+    size_t sum = packing == CV_PACKING_GZIP ? n - 8 : n - 4;
+    second[sum] ^= 1;
+    assert_tail_is_refused(packing, second, n, packing == CV_PACKING_GZIP ? "incorrect data check" : "checksum");
+    second[sum] ^= 1;
+    free(second);
+  }
+}
+
+/* bgzip ends a file with an empty part; zstd may have frames without text, to be skipped. */
+static void test_many_parts_and_empty_ones(void **state) {
+  static const uint8_t skipped[] = {0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 'a', 'b', 'c'};
+  EACH(packing) {
+    struct folder folder;
+    struct cv_buf all = {0};
+    static const char *const parts[] = {"", "item,", "score\na,1", "", "\n", "b,0\n", "a,0\n", ""};
+    folder_make(&folder);
+    for (size_t i = 0; i < CV_COUNT(parts); i++) {
+      size_t n;
+      uint8_t *part = pack(packing, parts[i], strlen(parts[i]), &n);
+      cv_buf_put(&all, part, n);
+      cv_buf_put(&all, skipped, packing == CV_PACKING_ZSTD ? sizeof(skipped) : 0);
+      free(part);
+    }
+    (void)write_bytes(&folder, names[packing], (const char *)all.data, all.len);
+    assert_data(&folder, &plain, names[packing], "a:1000,0 b:0", NULL);
+    cv_buf_fini(&all);
     folder_remove(&folder);
   }
 }
@@ -255,6 +347,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_the_rows_are_those_of_the_file_as_it_was),
       cmocka_unit_test(test_a_byte_order_mark_and_several_parts),
+      cmocka_unit_test(test_nothing_follows_the_last_part),
+      cmocka_unit_test(test_a_damaged_second_part),
+      cmocka_unit_test(test_many_parts_and_empty_ones),
       cmocka_unit_test(test_json_lines_and_tabs_are_packed_too),
       cmocka_unit_test(test_an_empty_file_and_another_format),
       cmocka_unit_test(test_a_file_that_was_cut),
