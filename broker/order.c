@@ -13,6 +13,9 @@
 #include "broker/state.h"
 #include "broker/statement.h"
 #include "broker/talk.h"
+#include "common/base/names.h"
+#include "common/base/normal.h"
+#include "common/base/text.h"
 
 static enum cv_err answer_error(struct cv_broker *broker, struct cv_broker_conn *conn, enum cv_refusal kind,
                                 struct cv_why *why, const char *text) {
@@ -37,10 +40,29 @@ static enum cv_err check_rate(const struct cv_broker *broker, const struct cv_br
                    recent, most);
 }
 
+static enum cv_err check_name(const char *name, size_t size, struct cv_why *why) {
+  return cv_name_is_normal(name, size)
+             ? CV_OK
+             : cv_fail(why, CV_ERR_INVALID,
+                       "the name %s is not in its normal form; expected Unicode's NFC, no blanks at its ends and no "
+                       "character that cannot be seen",
+                       cv_text_quote(name).text);
+}
+
+/* Two names for one thing would be two things to whoever compares bytes. Only here: what is accepted stays as it is. */
+static enum cv_err check_names(const struct cv_spec *spec, struct cv_why *why) {
+  CV_TRY(check_name(spec->name, CV_NAME_BYTES, why));
+  for (uint32_t i = 0; spec->names != NULL && i < spec->arms; i++) {
+    CV_TRY(check_name(spec->names[i], CV_ITEM_BYTES, why));
+  }
+  return CV_OK;
+}
+
 static enum cv_err check_submit(const struct cv_broker *broker, const struct cv_broker_conn *conn,
                                 const struct cv_submit *submit, uint32_t open, struct cv_why *why) {
   CV_TRY(check_rate(broker, conn, why));
   CV_TRY(cv_gate_spec(&submit->spec, &broker->config.limits, why));
+  CV_TRY(check_names(&submit->spec, why));
   CV_TRY(cv_gold_check_new(&submit->gold, &submit->spec, why));
   CV_TRY(cv_spec_check_questions(&submit->spec, submit->gold.items, why));
   if (submit->spec.brokers == 2 && submit->gold.items > 0) {

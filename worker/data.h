@@ -17,7 +17,7 @@
 
 /* What a reader decided or left out and the campaign file does not say: lines for the requester alone, since they tell
  * of single rows. Each begins with the file's name. */
-enum { CV_DATA_NOTES_MAX = 8 };
+enum { CV_DATA_NOTES_MAX = 24 };
 struct cv_data_notes {
   uint32_t count;
   struct cv_why note[CV_DATA_NOTES_MAX];
@@ -42,9 +42,9 @@ enum { CV_DATA_ITEMS_MAX = 1 << 20 };
  * Reads the file; the caller frees *ret with cv_data_fini(). While reading, another 12 bytes a row, 16 with persons.
  *
  * Items with fewer than `least_rows` rows with a score, or none, are left out; of the others the `top` ones with most
- * rows stay, and among those with equally many the first ones in the order of arms. Rows with the same worker name,
- * byte by byte, belong to one person; persons have the order of their first rows, and those without a row that counts
- * are left out. A person's name is 1 to 255 bytes of printable UTF-8 without a blank at either end.
+ * rows stay, and among those with equally many the first ones in the order of arms. Rows whose names have the same
+ * normal form (normal.h) are of one item or person; persons have the order of their first rows, and those without a row
+ * that counts are left out.
  *
  * `needs_scale`: without a declared scale CV_ERR_INVALID with the range of the scores, which the owner of the file may
  * declare if it is the range of the question.

@@ -9,13 +9,15 @@
 #include "common/base/table.h"
 #include "common/base/text.h"
 #include "worker/records.h"
+#include "worker/remarks.h"
 
 struct item {
   bool is_number;
   double number;
   uint32_t arm;
+  struct cv_spelling spelling;
   UT_hash_handle hh;
-  char name[CV_ITEM_BYTES];
+  char name[]; /* in its normal form; spelling.h */
 };
 
 /* A row: the score of `item` against `versus`. */
@@ -51,34 +53,43 @@ static enum cv_err read_header(struct reading *reading, struct cv_why *why) {
   return cv_records_column(&reading->records, ask->score_column, &reading->score_at, why);
 }
 
-/* The item with the name in this column, a new one if there is none. */
-static enum cv_err find_item(struct reading *reading, uint32_t at, const char *column, const struct item **ret,
-                             struct cv_why *why) {
-  const char *name = cv_records_field(&reading->records, at);
-  struct item *item;
-  HASH_FIND_STR(reading->items, name, item);
-  if (item != NULL) {
-    *ret = item;
-    return CV_OK;
-  }
-  if (!cv_name_is_item(name)) {
-    return cv_fail(why, CV_ERR_INVALID,
-                   "%s:%llu: %s \"%s\" is not a valid name; expected 1 to %d bytes of printable UTF-8", LINE(reading),
-                   column, cv_text_piece(name).text, CV_ITEM_BYTES - 1);
-  }
+static enum cv_err add_item(struct reading *reading, const char *name, const char *typed, struct item **ret,
+                            struct cv_why *why) {
   if (HASH_COUNT(reading->items) == CV_PAIRS_ARMS_MAX) {
     return cv_fail(why, CV_ERR_LIMIT, "%s:%llu: too many different items at \"%s\"; expected at most %d", LINE(reading),
                    cv_text_piece(name).text, CV_PAIRS_ARMS_MAX);
   }
-  item = calloc(1, sizeof(*item));
+  struct item *item = calloc(1, sizeof(*item) + cv_spelling_bytes(name, typed));
   if (item != NULL) {
-    memcpy(item->name, name, strlen(name) + 1);
+    cv_spelling_begin(&item->spelling, name, typed, reading->records.start, item->name);
     item->is_number = cv_records_number(name, &item->number);
   }
   if (item == NULL || CV_TABLE_ADD_TEXT(reading->items, name, item) != CV_OK) {
     free(item);
     return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", reading->ask->path);
   }
+  *ret = item;
+  return CV_OK;
+}
+
+/* The item with the name in this column, a new one if there is none. */
+static enum cv_err find_item(struct reading *reading, uint32_t at, const char *column, const struct item **ret,
+                             struct cv_why *why) {
+  const char *typed = cv_records_field(&reading->records, at);
+  char name[CV_ITEM_BYTES];
+  struct item *item;
+  struct cv_why reason;
+  HASH_FIND_STR(reading->items, typed, item);
+  if (item == NULL) {
+    if (cv_name_normalize(typed, name, sizeof(name), &reason) != CV_OK) {
+      return cv_fail(why, CV_ERR_INVALID, "%s:%llu: %s %s", LINE(reading), column, reason.text);
+    }
+    HASH_FIND_STR(reading->items, name, item);
+  }
+  if (item == NULL) {
+    CV_TRY(add_item(reading, name, typed, &item, why));
+  }
+  cv_spelling_meet(&item->spelling, item->name, typed, reading->records.start);
   *ret = item;
   return CV_OK;
 }
@@ -142,10 +153,13 @@ static enum cv_err number_items(struct reading *reading, struct cv_duels *duels,
     HASH_SORT(reading->items, by_bytes);
   }
   struct cv_names names = {0};
+  struct cv_remarks_spellings spellings = {&duels->notes, reading->ask->path, "line", "item", 0};
   for (struct item *item = reading->items; item != NULL; item = item->hh.next) {
     item->arm = duels->items++;
     cv_names_add(&names, item->name);
+    cv_remarks_spelling(&spellings, item->name, &item->spelling);
   }
+  cv_remarks_spellings_end(&spellings);
   enum cv_err err = cv_names_take(&names, &duels->name);
   cv_names_fini(&names);
   return err == CV_OK ? CV_OK : cv_fail(why, err, "%s: out of memory", reading->ask->path);

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
+#include "worker/data.h"
 #include "worker/quality/pairs.h"
 
 struct cv_duels_ask {
@@ -21,8 +22,9 @@ struct cv_duels_ask {
 
 struct cv_duels {
   uint32_t items;
-  const char **name;     /* item i is arm i, in the order of data.h; owned, see names.h */
-  struct cv_pairs pairs; /* the mean score of each pair; owned */
+  const char **name;          /* item i is arm i, in the order of data.h; owned, see names.h */
+  struct cv_pairs pairs;      /* the mean score of each pair; owned */
+  struct cv_data_notes notes; /* of data.h */
 };
 
 /*

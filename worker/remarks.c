@@ -8,6 +8,9 @@
 
 #include "common/base/text.h"
 
+/* So many items, and so many persons, are named that were typed in several ways. */
+enum { SPELLINGS = 8 };
+
 struct cv_remarks_number cv_remarks_number(double number) {
   struct cv_remarks_number shown;
   for (int digits = 1; digits <= 17; digits++) {
@@ -30,9 +33,13 @@ static struct cv_why *add(struct cv_data_notes *notes) {
   return &notes->note[notes->count++];
 }
 
+static const char *base_of(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash == NULL ? path : slash + 1;
+}
+
 static const char *name_of(const struct cv_tally *tally) {
-  const char *slash = strrchr(tally->ask->file, '/');
-  return slash == NULL ? tally->ask->file : slash + 1;
+  return base_of(tally->ask->file);
 }
 
 static const char *place_word(const struct cv_tally *tally) {
@@ -105,6 +112,36 @@ static void say_clamped(const struct cv_tally *tally, struct cv_data_notes *note
   }
 }
 
+void cv_remarks_spelling(struct cv_remarks_spellings *spellings, const char *name, const struct cv_spelling *spelling) {
+  const char *place = spellings->place;
+  if (spelling->again != 0 && spellings->count++ < SPELLINGS) {
+    cv_why_set(add(spellings->notes),
+               "%s: \"%s\" of %s %llu and of %s %llu are one %s, typed with other characters or blanks",
+               base_of(spellings->file), cv_text_piece(name).text, place, (unsigned long long)spelling->first, place,
+               (unsigned long long)spelling->again, spellings->kind);
+  }
+}
+
+void cv_remarks_spellings_end(const struct cv_remarks_spellings *spellings) {
+  if (spellings->count > SPELLINGS) {
+    cv_why_set(add(spellings->notes), "%s: %u more %ss are typed in several ways", base_of(spellings->file),
+               spellings->count - SPELLINGS, spellings->kind);
+  }
+}
+
+static void say_spellings(const struct cv_tally *tally, struct cv_data_notes *notes) {
+  struct cv_remarks_spellings items = {notes, tally->ask->file, place_word(tally), "item", 0}, persons = items;
+  persons.kind = "person";
+  for (const struct cv_tally_item *item = tally->items; item != NULL; item = item->hh.next) {
+    cv_remarks_spelling(&items, item->name, &item->spelling);
+  }
+  cv_remarks_spellings_end(&items);
+  for (const struct cv_tally_person *person = tally->persons; person != NULL; person = person->hh.next) {
+    cv_remarks_spelling(&persons, person->name, &person->spelling);
+  }
+  cv_remarks_spellings_end(&persons);
+}
+
 static void say_unused(const struct cv_tally *tally, struct cv_data_notes *notes) {
   if (tally->unused > 0) {
     cv_why_set(add(notes), "%s: columns not used: %s", name_of(tally), tally->unused_names);
@@ -113,6 +150,7 @@ static void say_unused(const struct cv_tally *tally, struct cv_data_notes *notes
 
 void cv_remarks_make(const struct cv_tally *tally, uint32_t persons, struct cv_data_notes *ret) {
   ret->count = 0;
+  say_spellings(tally, ret);
   say_scale(tally, ret);
   say_clamped(tally, ret);
   say_skipped(tally, ret);

@@ -220,6 +220,7 @@ static enum cv_err make_duels(struct cv_score_source *source, const struct cv_it
   if (err == CV_OK) {
     source->items = duels.items;
     source->name = duels.name;
+    source->notes = duels.notes;
     duels.name = NULL; /* the source's from here on */
   }
   cv_duels_fini(&duels);

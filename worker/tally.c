@@ -90,24 +90,23 @@ static enum cv_err check_more_items(const struct cv_tally *tally, const char *na
                  chooses ? "" : ", or items.top or items.min_rows to leave some out");
 }
 
-static enum cv_err find_item(struct cv_tally *tally, const char *name, uint64_t at, struct cv_tally_item **ret,
-                             struct cv_why *why) {
-  HASH_FIND_STR(tally->items, name, *ret);
-  if (*ret != NULL) {
-    return CV_OK;
-  }
-  if (!cv_name_is_item(name)) {
-    return cv_fail(why, CV_ERR_INVALID, "%s: %s \"%s\" is not a valid name; expected 1 to %d bytes of printable UTF-8",
-                   cv_feed_place(tally->ask, at).text, tally->ask->item_column, cv_text_piece(name).text,
-                   CV_ITEM_BYTES - 1);
-  }
+/* Writes the normal form of a name that was typed in this row. */
+static enum cv_err normalize(const struct cv_tally *tally, const char *column, const char *typed, uint64_t at,
+                             char name[CV_ITEM_BYTES], struct cv_why *why) {
+  struct cv_why reason;
+  return cv_name_normalize(typed, name, CV_ITEM_BYTES, &reason) == CV_OK
+             ? CV_OK
+             : cv_fail(why, CV_ERR_INVALID, "%s: %s %s", cv_feed_place(tally->ask, at).text, column, reason.text);
+}
+
+static enum cv_err add_item(struct cv_tally *tally, const char *name, const char *typed, uint64_t at,
+                            struct cv_tally_item **ret, struct cv_why *why) {
   CV_TRY(check_more_items(tally, name, at, why));
-  size_t bytes = strlen(name) + 1;
-  struct cv_tally_item *item = calloc(1, sizeof(*item) + bytes);
+  struct cv_tally_item *item = calloc(1, sizeof(*item) + cv_spelling_bytes(name, typed));
   if (item == NULL) {
     return no_memory(tally, why);
   }
-  memcpy(item->name, name, bytes);
+  cv_spelling_begin(&item->spelling, name, typed, at, item->name);
   item->is_number = cv_records_number(name, &item->number);
   item->index = HASH_COUNT(tally->items);
   if (CV_TABLE_ADD_TEXT(tally->items, name, item) != CV_OK) {
@@ -118,42 +117,59 @@ static enum cv_err find_item(struct cv_tally *tally, const char *name, uint64_t 
   return CV_OK;
 }
 
-static bool is_person(const char *name) {
-  return cv_name_is_item(name) && name[0] != ' ' && name[strlen(name) - 1] != ' ';
-}
-
-static enum cv_err check_person(const struct cv_tally *tally, const char *name, uint64_t at, struct cv_why *why) {
-  if (!is_person(name)) {
-    return cv_fail(why, CV_ERR_INVALID,
-                   "%s: %s \"%s\" is not a valid name; expected 1 to %d bytes of printable UTF-8 without a blank at "
-                   "either end",
-                   cv_feed_place(tally->ask, at).text, tally->ask->worker_column, cv_text_piece(name).text,
-                   CV_ITEM_BYTES - 1);
+static enum cv_err find_item(struct cv_tally *tally, const char *typed, uint64_t at, struct cv_tally_item **ret,
+                             struct cv_why *why) {
+  char name[CV_ITEM_BYTES];
+  HASH_FIND_STR(tally->items, typed, *ret);
+  if (*ret != NULL) { /* most rows: nothing to normalize */
+    cv_spelling_meet_normal(&(*ret)->spelling, at);
+    return CV_OK;
   }
-  return HASH_COUNT(tally->persons) < CV_PERSONS_MAX
-             ? CV_OK
-             : cv_fail(why, CV_ERR_LIMIT, "%s: too many different workers; expected at most %d",
-                       cv_feed_place(tally->ask, at).text, CV_PERSONS_MAX);
+  CV_TRY(normalize(tally, tally->ask->item_column, typed, at, name, why));
+  HASH_FIND_STR(tally->items, name, *ret);
+  if (*ret == NULL) {
+    return add_item(tally, name, typed, at, ret, why);
+  }
+  cv_spelling_meet(&(*ret)->spelling, name, typed, at);
+  return CV_OK;
 }
 
-static enum cv_err find_person(struct cv_tally *tally, const char *name, uint64_t at, uint32_t *ret,
+static enum cv_err add_person(struct cv_tally *tally, const char *name, const char *typed, uint64_t at,
+                              struct cv_tally_person **ret, struct cv_why *why) {
+  if (HASH_COUNT(tally->persons) == CV_PERSONS_MAX) {
+    return cv_fail(why, CV_ERR_LIMIT, "%s: too many different workers; expected at most %d",
+                   cv_feed_place(tally->ask, at).text, CV_PERSONS_MAX);
+  }
+  struct cv_tally_person *person = calloc(1, sizeof(*person) + cv_spelling_bytes(name, typed));
+  if (person == NULL) {
+    return no_memory(tally, why);
+  }
+  cv_spelling_begin(&person->spelling, name, typed, at, person->name);
+  person->index = HASH_COUNT(tally->persons);
+  if (CV_TABLE_ADD_TEXT(tally->persons, name, person) != CV_OK) {
+    free(person);
+    return no_memory(tally, why);
+  }
+  *ret = person;
+  return CV_OK;
+}
+
+static enum cv_err find_person(struct cv_tally *tally, const char *typed, uint64_t at, uint32_t *ret,
                                struct cv_why *why) {
   struct cv_tally_person *person;
+  char name[CV_ITEM_BYTES];
+  HASH_FIND_STR(tally->persons, typed, person);
+  if (person != NULL) {
+    cv_spelling_meet_normal(&person->spelling, at);
+    *ret = person->index;
+    return CV_OK;
+  }
+  CV_TRY(normalize(tally, tally->ask->worker_column, typed, at, name, why));
   HASH_FIND_STR(tally->persons, name, person);
   if (person == NULL) {
-    CV_TRY(check_person(tally, name, at, why));
-    size_t bytes = strlen(name) + 1;
-    person = calloc(1, sizeof(*person) + bytes);
-    if (person == NULL) {
-      return no_memory(tally, why);
-    }
-    memcpy(person->name, name, bytes);
-    person->index = HASH_COUNT(tally->persons);
-    if (CV_TABLE_ADD_TEXT(tally->persons, name, person) != CV_OK) {
-      free(person);
-      return no_memory(tally, why);
-    }
+    CV_TRY(add_person(tally, name, typed, at, &person, why));
   }
+  cv_spelling_meet(&person->spelling, name, typed, at);
   *ret = person->index;
   return CV_OK;
 }

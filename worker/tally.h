@@ -11,21 +11,24 @@
 #include "common/campaign/items.h"
 #include "worker/feed.h"
 #include "worker/quality/extent.h"
+#include "worker/spelling.h"
 
 enum { CV_TALLY_BLOCK = 1 << 14 };
 
 struct cv_tally_item {
   bool is_number;
   double number;
-  uint64_t rows;  /* with a score */
+  uint64_t rows; /* with a score */
+  struct cv_spelling spelling;
   uint32_t index; /* in the order of the file, from 0 */
   uint32_t arm;   /* UINT32_MAX: left out; set by cv_tally_choose() */
   UT_hash_handle hh;
-  char name[];
+  char name[]; /* in its normal form; spelling.h */
 };
 
 struct cv_tally_person {
   uint32_t index; /* in the order of the file, from 0 */
+  struct cv_spelling spelling;
   UT_hash_handle hh;
   char name[];
 };

@@ -14,6 +14,12 @@ static bool continues(const uint8_t *at, size_t n) {
   return true;
 }
 
+/* U+2028 to U+202E end a line or turn its direction, U+2066 and U+2067 turn it. */
+static bool turns(const uint8_t *at, size_t n) {
+  return n == 3 && at[0] == 0xe2 &&
+         ((at[1] == 0x80 && at[2] >= 0xa8 && at[2] <= 0xae) || (at[1] == 0x81 && (at[2] == 0xa6 || at[2] == 0xa7)));
+}
+
 size_t cv_text_char(const char *text, size_t n) {
   const uint8_t *at = (const uint8_t *)text;
   uint8_t c = at[0];
@@ -29,7 +35,7 @@ size_t cv_text_char(const char *text, size_t n) {
   uint8_t next = at[1];
   bool refused = (c == 0xc2 && next < 0xa0) || (c == 0xe0 && next < 0xa0) || (c == 0xed && next > 0x9f) ||
                  (c == 0xf0 && next < 0x90) || (c == 0xf4 && next > 0x8f);
-  return refused ? 0 : length;
+  return refused || turns(at, length) ? 0 : length;
 }
 
 bool cv_text_is_clean(const char *text, size_t n) {
@@ -41,6 +47,16 @@ bool cv_text_is_clean(const char *text, size_t n) {
     i += length;
   }
   return true;
+}
+
+uint32_t cv_text_turning(const char *text) {
+  for (const uint8_t *at = (const uint8_t *)text; *at != 0; at++) {
+    size_t n = at[1] == 0 ? 1 : at[2] == 0 ? 2 : 3;
+    if (turns(at, n)) {
+      return (uint32_t)(at[0] & 0x0f) << 12 | (uint32_t)(at[1] & 0x3f) << 6 | (uint32_t)(at[2] & 0x3f);
+    }
+  }
+  return 0;
 }
 
 void cv_text_clean(char *text, size_t n) {
@@ -93,12 +109,22 @@ size_t cv_text_columns(const char *text) {
   return columns;
 }
 
+/* Replaces what begins and ends an isolate, which only who shows a text adds (shown.h). */
+static void clean_isolates(char *text) {
+  for (char *at = text; (at = strstr(at, "\xe2\x81")) != NULL; at++) {
+    if (at[2] == '\xa8' || at[2] == '\xa9') {
+      memset(at, '?', 3);
+    }
+  }
+}
+
 struct cv_text_piece cv_text_piece(const char *text) {
   struct cv_text_piece piece;
   size_t n = strnlen(text, sizeof(piece.text) - 1);
   memcpy(piece.text, text, n);
   piece.text[n] = '\0';
   cv_text_clean(piece.text, n);
+  clean_isolates(piece.text);
   return piece;
 }
 
@@ -108,6 +134,7 @@ struct cv_text_piece cv_text_quote(const char *text) {
   bool is_cut = strnlen(text, SHOWN + 1) > SHOWN;
   (void)snprintf(quoted.text, sizeof(quoted.text), "\"%.*s%s\"", SHOWN, text, is_cut ? "..." : "");
   cv_text_clean(quoted.text, strlen(quoted.text));
+  clean_isolates(quoted.text);
   return quoted;
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text for messages: UTF-8 without control characters ("clean" text). */
+/*
+ * Text for messages: "clean" text is UTF-8 without control characters, line separators, and characters that turn the
+ * direction of what follows. Isolates are clean (U+2068 and U+2069), since names are shown in them (shown.h).
+ */
 #ifndef CV_BASE_TEXT_H
 #define CV_BASE_TEXT_H
 
@@ -11,7 +14,7 @@
 #include "common/base/err.h"
 
 /* Returns the length in bytes of the character at `text`, of which `n` > 0 bytes are readable; 0 if the character is
- * malformed or a control character. */
+ * malformed or not clean. */
 size_t cv_text_char(const char *text, size_t n);
 /* True if all `n` bytes are clean text. */
 bool cv_text_is_clean(const char *text, size_t n);
@@ -29,7 +32,9 @@ bool cv_text_lists(const char *words, const char *word);
 void cv_text_either(const char *const *words, size_t n, char *to, size_t size);
 /* The number of columns of clean UTF-8 text, one per character. */
 size_t cv_text_columns(const char *text);
-/* Input text for a message: cleaned, and cut if long. */
+/* The first code point that is not clean although it is no control character; 0: there is none. */
+uint32_t cv_text_turning(const char *text);
+/* Input text for a message: cleaned, without isolates, and cut if long. */
 struct cv_text_piece {
   char text[64];
 };

@@ -322,11 +322,7 @@ static enum cv_err load_name(struct cv_yaml *yaml, char *to, struct cv_why *why)
   static const char expected[] = NAME;
   struct cv_yaml_pair pair = {0};
   CV_TRY(find_section(yaml, "campaign", expected, &pair, why));
-  if (pair.value->type != YAML_SCALAR_NODE || !cv_name_is_valid(cv_yaml_text(pair.value))) {
-    return cv_yaml_expected(yaml, pair.value, "campaign", expected, why);
-  }
-  (void)snprintf(to, CV_NAME_BYTES, "%s", cv_yaml_text(pair.value));
-  return CV_OK;
+  return cv_yaml_name(yaml, pair.value, "campaign", expected, to, CV_NAME_BYTES, why);
 }
 
 static enum cv_err load_limits(struct cv_yaml *yaml, struct cv_spec *spec, struct cv_why *why) {

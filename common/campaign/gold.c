@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/grid.h"
+#include "common/base/text.h"
 #include "common/campaign/section.h"
 #include "common/config/rules.h"
 
@@ -48,10 +49,8 @@ const struct cv_campaign_section cv_gold_sections[] = {
 static enum cv_err take_item(struct cv_yaml *yaml, struct cv_yaml_pair pair, struct cv_names *names,
                              struct cv_gold_item *ret, struct cv_why *why) {
   double score;
-  const char *name = pair.key->type == YAML_SCALAR_NODE ? cv_yaml_text(pair.key) : "";
-  if (!cv_name_is_item(name)) {
-    return cv_yaml_expected(yaml, pair.key, "a key of gold.items", "the name of an item", why);
-  }
+  char name[CV_ITEM_BYTES];
+  CV_TRY(cv_yaml_name(yaml, pair.key, "a key of gold.items", "the name of an item", name, sizeof(name), why));
   if (pair.value->type != YAML_SCALAR_NODE || !cv_value_real(cv_yaml_text(pair.value), &score) || score < 0 ||
       score > 1) {
     return cv_yaml_expected(yaml, pair.value, "a known score in gold.items", "a number from 0 to 1", why);
@@ -135,6 +134,12 @@ enum cv_err cv_golds_number(struct cv_golds *section, const char *const *name, u
     }
   }
   qsort(section->gold.item, section->gold.items, sizeof(*section->gold.item), by_number);
+  for (uint32_t i = 1; i < section->gold.items; i++) {
+    if (section->gold.item[i].item == section->gold.item[i - 1].item) { /* typed in two ways */
+      return cv_fail(why, CV_ERR_INVALID, "gold.items names \"%s\" twice; expected each item once",
+                     cv_text_piece(name[section->gold.item[i].item]).text);
+    }
+  }
   return CV_OK;
 }
 

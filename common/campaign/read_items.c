@@ -597,12 +597,13 @@ static enum cv_err load_item(struct cv_yaml *yaml, const yaml_node_t *node, stru
     return cv_yaml_expected(yaml, node, "an item", "a mapping like {name: Roma, mean: 0.7}", why);
   }
   struct form form = {.mean = (double)NAN};
+  char name[CV_ITEM_BYTES];
   /* Counted only when it is complete, so that an error leaves no half item. */
   struct cv_item *item = &given->item[given->count];
   enum cv_err err = cv_section_load(yaml, node, section, item_rules, CV_COUNT(item_rules), &form, why);
-  if (err == CV_OK && !cv_name_is_item(form.name)) {
-    err = cv_yaml_expected(yaml, cv_yaml_find(yaml, node, "name").value, "items.list.name", "a name of 1 to 255 bytes",
-                           why);
+  if (err == CV_OK) {
+    err = cv_yaml_name(yaml, cv_yaml_find(yaml, node, "name").value, "items.list.name", "a name of 1 to 255 bytes",
+                       name, sizeof(name), why);
   }
   if (err == CV_OK) {
     err = take_spread(yaml, node, section, given->law.rewards, given->law.spread, &form, &item->spread, why);
@@ -610,11 +611,11 @@ static enum cv_err load_item(struct cv_yaml *yaml, const yaml_node_t *node, stru
   if (err == CV_OK && given->count > 0 && isnan(form.mean) != isnan(given->item[0].mean)) {
     err = cv_yaml_fail(yaml, node, why,
                        "item %s has %s mean, but the items before have %s; expected means of all or none",
-                       cv_text_quote(form.name).text, isnan(form.mean) ? "no" : "a", isnan(form.mean) ? "one" : "none");
+                       cv_text_quote(name).text, isnan(form.mean) ? "no" : "a", isnan(form.mean) ? "one" : "none");
   }
   if (err == CV_OK) {
     item->mean = form.mean;
-    cv_names_add(names, form.name);
+    cv_names_add(names, name);
     given->count++;
   }
   form_fini(&form);
@@ -647,16 +648,30 @@ static int by_name(const void *a, const void *b, void *given) {
   return strcmp(name[*(const uint32_t *)a], name[*(const uint32_t *)b]);
 }
 
+static enum cv_err fail_twice(struct cv_yaml *yaml, const yaml_node_t *list, const char *const *name, uint32_t twice,
+                              struct cv_why *why) {
+  const yaml_node_t *node[2]; /* of the names */
+  uint32_t first = 0;
+  while (strcmp(name[first], name[twice]) != 0) {
+    first++;
+  }
+  for (uint32_t i = 0; i < 2; i++) {
+    node[i] = cv_yaml_find(yaml, cv_yaml_item(yaml, list, i == 0 ? first : twice), "name").value;
+  }
+  return cv_yaml_fail(
+      yaml, cv_yaml_item(yaml, list, twice), why, "duplicate item %s, %s on line %u; expected distinct names",
+      cv_text_quote(name[twice]).text,
+      strcmp(cv_yaml_text(node[0]), cv_yaml_text(node[1])) == 0 ? "as" : "typed in other characters or blanks",
+      cv_yaml_line(node[0]));
+}
+
 static enum cv_err take_names(struct cv_yaml *yaml, const yaml_node_t *list, struct cv_names *names,
                               struct cv_items_given *given, struct cv_why *why) {
   uint32_t twice;
   if (cv_names_take(names, &given->name) != CV_OK || cv_given_repeated(given, by_name, &twice) != CV_OK) {
     return cv_yaml_no_memory(yaml->path, why);
   }
-  return twice == given->count
-             ? CV_OK
-             : cv_yaml_fail(yaml, cv_yaml_item(yaml, list, twice), why, "duplicate item %s; expected distinct names",
-                            cv_text_quote(given->name[twice]).text);
+  return twice == given->count ? CV_OK : fail_twice(yaml, list, given->name, twice, why);
 }
 
 static enum cv_err load_list(struct cv_yaml *yaml, const yaml_node_t *list, struct cv_items_given *given,

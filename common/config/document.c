@@ -12,6 +12,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/nearest.h"
+#include "common/base/normal.h"
 #include "common/base/text.h"
 #include "common/config/value.h"
 
@@ -257,6 +258,16 @@ enum cv_err cv_yaml_expected(const struct cv_yaml *yaml, const yaml_node_t *at, 
     return cv_yaml_fail(yaml, at, why, "%s has no value; expected %s", name, expected);
   }
   return cv_yaml_fail(yaml, at, why, "%s is %s; expected %s", name, cv_text_quote(cv_yaml_text(at)).text, expected);
+}
+
+enum cv_err cv_yaml_name(const struct cv_yaml *yaml, const yaml_node_t *at, const char *name, const char *expected,
+                         char *to, size_t size, struct cv_why *why) {
+  struct cv_why reason;
+  enum cv_err err =
+      at->type == YAML_SCALAR_NODE ? cv_name_normalize(cv_yaml_text(at), to, size, &reason) : CV_ERR_FORMAT;
+  return err == CV_OK            ? CV_OK
+         : err == CV_ERR_INVALID ? cv_yaml_fail(yaml, at, why, "%s %s", name, reason.text)
+                                 : cv_yaml_expected(yaml, at, name, expected, why);
 }
 
 static enum cv_err fail_unknown(const struct cv_yaml *yaml, const yaml_node_t *key, const char *name,

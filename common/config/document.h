@@ -63,6 +63,11 @@ enum cv_err cv_yaml_no_memory(const char *path, struct cv_why *why);
 enum cv_err cv_yaml_expected(const struct cv_yaml *yaml, const yaml_node_t *at, const char *name, const char *expected,
                              struct cv_why *why);
 
+/* Writes the normal form of a scalar that is a name (normal.h), of 1 to size - 1 bytes. `name` and `expected` are those
+ * of cv_yaml_expected(), for what is no text or not of this length. */
+CV_MUST_USE enum cv_err cv_yaml_name(const struct cv_yaml *yaml, const yaml_node_t *at, const char *name,
+                                     const char *expected, char *to, size_t size, struct cv_why *why);
+
 /* Checks that every key of a mapping is a scalar, occurs once, and is one of the `n` words in `known` (unless NULL).
  * `name` is the mapping's own name in messages, "" for the whole file. */
 CV_MUST_USE enum cv_err cv_yaml_keys(struct cv_yaml *yaml, const yaml_node_t *mapping, const char *name,

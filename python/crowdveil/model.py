@@ -12,6 +12,7 @@ from enum import IntEnum
 from typing import Any, Optional, TypeVar, Union
 
 from .errors import Error
+from .names import normal
 from .schema import schema
 from .wire import GRID, MICRO
 
@@ -129,10 +130,11 @@ class Spec:
                      edges=tuple(zip(message.edges[::2], message.edges[1::2])))
 
     def message(self) -> Any:
-        same = ("name", "arms", "names", "tokens", "tokens_per_worker", "thirdparty_trusted", "deadline_ms", "idle_ms",
+        same = ("arms", "tokens", "tokens_per_worker", "thirdparty_trusted", "deadline_ms", "idle_ms",
                 "costs_micro", "workers", "budget_micro")
         try:
             message = schema("base").Spec(**{name: getattr(self, name) for name in same},
+                                          name=normal(self.name, 63), names=[normal(name) for name in self.names],
                                           epsilon_micro=round(self.epsilon * MICRO))
             message.edges.extend(arm for edge in self.edges for arm in edge)
             for name in ("policy", "mechanism", "privatizer"):

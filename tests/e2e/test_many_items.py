@@ -53,7 +53,9 @@ def test_an_operator_bounds_the_items(deployment):
             requester.submit(spec(4097))
         assert requester.submit(spec(4096, names=[f"{at:0255d}" for at in range(4096)])).campaign == 1
         with pytest.raises(ConnectionError, match="not a valid message"):
-            requester.submit(spec(2, names=["a", "b" * 256]))
+            long = spec(2, names=["a", "b"])
+            long.names[1] = "b" * 256
+            requester.submit(long)
 
 
 def test_an_operator_permits_more_items(deployment):

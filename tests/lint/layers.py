@@ -89,7 +89,7 @@ LAYERS = (
     Layer("replay", ("thirdparty/replay*.[ch]",), False, BASE + ("thirdparty", "policy")),
     Layer("source", ("worker/source.[ch]", "worker/bytes.[ch]", "worker/column.[ch]", "worker/data.[ch]",
                      "worker/duels.[ch]", "worker/feed*.[ch]", "worker/records.[ch]", "worker/remarks.[ch]",
-                     "worker/starved.[ch]", "worker/tally.[ch]",
+                     "worker/spelling.h", "worker/starved.[ch]", "worker/tally.[ch]",
                      "worker/taxi.[ch]"), False,
           BASE + ("campaign", "quality")),
     Layer("thirdparty", ("thirdparty/*",), False, COMMON + ("identity", "wire", "rank", "chain", "policy", "replay")),

@@ -65,7 +65,7 @@ static const struct cv_items_csv persons = {.item_column = "item",
                                             .delimiter = ',',
                                             .scale = {.low = 0, .high = 1}};
 
-/* Persons in the order of their first rows, each person's rows in the file's order; names are compared byte by byte. */
+/* Persons in the order of their first rows, each person's rows in the file's order. */
 static void test_rows_of_persons(void **state) {
   static const char text[] = "item,score,who\nb,1,Zoe\na,0,ann\na,1,Zoe\nb,0,Ann\na,0.5,ann\n";
   struct folder folder;
@@ -113,14 +113,13 @@ static void test_the_fingerprint_is_that_of_the_data(void **state) {
 }
 
 static void test_cells_that_are_not_names(void **state) {
-  static const char *const bad[] = {"", " ann", "ann ", " ", "a\tb"};
+  static const char *const bad[] = {"", " ", "\t\n", "a\tb"};
+  static const char *const shown[] = {"", " ", "??", "a?b"};
   for (size_t i = 0; i < CV_COUNT(bad); i++) {
     char text[100], line[200];
     (void)snprintf(text, sizeof(text), "item,score,who\na,1,bob\na,0,\"%s\"\n", bad[i]);
-    (void)snprintf(
-        line, sizeof(line),
-        ":3: who \"%s\" is not a valid name; expected 1 to 255 bytes of printable UTF-8 without a blank at either end",
-        i == 4 ? "a?b" : bad[i]);
+    (void)snprintf(line, sizeof(line), ":3: who \"%s\" is not a valid name; expected 1 to 255 bytes of printable UTF-8",
+                   shown[i]);
     bad_as(&persons, text, strlen(text), CV_ERR_INVALID, line);
   }
   bad_as(&persons, "item,score\na,1\n", 15, CV_ERR_INVALID, ":1: no column \"who\"; the columns are item, score");

@@ -118,6 +118,74 @@ static void test_persons_without_a_row_that_counts_are_no_workers(void **state) 
   folder_remove(&folder);
 }
 
+#define CAFE_NFC "Caf\u00e9"
+#define CAFE_NFD "Cafe\u0301"
+
+/* They look alike, so they are one item; the owner of the file is told where. */
+static void test_names_of_one_normal_form_are_one_item(void **state) {
+  good(&stars, "film,stars\n" CAFE_NFC ",1\nBar,5\n" CAFE_NFD ",5\n" CAFE_NFD ",3\n",
+       "Bar:1000 " CAFE_NFC ":0,1000,500",
+       "r.csv: \"" CAFE_NFC "\" of line 2 and of line 4 are one item, typed with other characters or blanks\n");
+  good(&stars, "film,stars\n" CAFE_NFD ",1\nBar,5\n" CAFE_NFD ",5\n" CAFE_NFC ",3\n",
+       "Bar:1000 " CAFE_NFC ":0,1000,500",
+       "r.csv: \"" CAFE_NFC "\" of line 2 and of line 5 are one item, typed with other characters or blanks\n");
+  good(&stars, "film,stars\nBar,5\n\"Bar \",1\n\u00a0Bar,3\n", "Bar:1000,0,500",
+       "r.csv: \"Bar\" of line 2 and of line 3 are one item, typed with other characters or blanks\n");
+  good(&stars, "film,stars\n Bar,5\nBar\u3000,1\n", "Bar:1000,0",
+       "r.csv: \"Bar\" of line 2 and of line 3 are one item, typed with other characters or blanks\n");
+  /* typed alike everywhere: nothing to say */
+  good(&stars, "film,stars\n " CAFE_NFD ",5\nBar,1\n " CAFE_NFD ",3\n", "Bar:0 " CAFE_NFC ":1000,500", "");
+  good(&stars, "film,stars\n2 ,5\n10,1\n", "2:1000 10:0", "");
+}
+
+static void test_many_names_of_one_normal_form(void **state) {
+  char text[2000] = "film,stars\n", expected[400] = "", notes[2000] = "";
+  for (int i = 0; i < 10; i++) {
+    (void)snprintf(text + strlen(text), sizeof(text) - strlen(text), "%d,1\n%d ,5\n", i, i);
+    (void)snprintf(expected + strlen(expected), sizeof(expected) - strlen(expected), "%s%d:0,1000", i == 0 ? "" : " ",
+                   i);
+    if (i < 8) {
+      (void)snprintf(notes + strlen(notes), sizeof(notes) - strlen(notes),
+                     "r.csv: \"%d\" of line %d and of line %d are one item, typed with other characters or blanks\n", i,
+                     2 * i + 2, 2 * i + 3);
+    }
+  }
+  (void)snprintf(notes + strlen(notes), sizeof(notes) - strlen(notes),
+                 "r.csv: 2 more items are typed in several ways\n");
+  good(&stars, text, expected, notes);
+}
+
+static void test_what_no_name_may_have_is_named(void **state) {
+  bad(&stars, "film,stars\nBar,1\ngood\u202eeno,5\n", CV_ERR_INVALID,
+      ":3: film \"good???eno\" has U+202E, which turns the direction of what follows; expected a name without it");
+  bad(&stars, "film,stars\nB\u200bar,1\n", CV_ERR_INVALID,
+      ":2: film \"B\u200bar\" has U+200B, which cannot be seen; expected a name without it");
+}
+
+static void test_persons_of_one_normal_form_are_one(void **state) {
+  struct folder folder;
+  struct cv_items_csv ask = stars;
+  struct cv_data data = {0};
+  struct cv_why why = {.text = ""};
+  char path[320];
+  folder_make(&folder);
+  (void)snprintf(ask.worker_column, sizeof(ask.worker_column), "who");
+  (void)snprintf(path, sizeof(path), "%s",
+                 write_text(&folder, "r.csv", "film,stars,who\na,5,Ren\u00e9\na,1,Ann\nb,1,Rene\u0301\nb,1, Ann\n"));
+  ask.file = path;
+  assert_int_equal(cv_data_read(&ask, false, &data, &why), CV_OK);
+  assert_int_equal(data.persons.persons, 2);
+  assert_memory_equal(data.persons.start, ((uint64_t[]){0, 2, 4}), 3 * sizeof(uint64_t));
+  assert_int_equal(data.notes.count, 2);
+  assert_string_equal(data.notes.note[0].text,
+                      "r.csv: \"Ren\u00e9\" of line 2 and of line 4 are one person, typed with "
+                      "other characters or blanks");
+  assert_string_equal(data.notes.note[1].text,
+                      "r.csv: \"Ann\" of line 3 and of line 5 are one person, typed with other characters or blanks");
+  cv_data_fini(&data);
+  folder_remove(&folder);
+}
+
 static void test_a_scale_that_is_not_named_is_said(void **state) {
   struct cv_items_csv free_scale = stars;
   free_scale.scale = (struct cv_scale){0};
@@ -223,6 +291,10 @@ int main(void) {
       cmocka_unit_test(test_items_with_few_rows_are_left_out),
       cmocka_unit_test(test_many_items_of_which_few_stay),
       cmocka_unit_test(test_persons_without_a_row_that_counts_are_no_workers),
+      cmocka_unit_test(test_names_of_one_normal_form_are_one_item),
+      cmocka_unit_test(test_many_names_of_one_normal_form),
+      cmocka_unit_test(test_what_no_name_may_have_is_named),
+      cmocka_unit_test(test_persons_of_one_normal_form_are_one),
       cmocka_unit_test(test_a_scale_that_is_not_named_is_said),
       cmocka_unit_test(test_what_has_to_stay_private_needs_a_scale),
       cmocka_unit_test(test_scores_outside_are_clamped_if_asked),
