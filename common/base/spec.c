@@ -7,6 +7,7 @@
 
 #include "common/base/local.h"
 #include "common/base/mechanisms.h"
+#include "common/base/result.h"
 #include "common/base/split.h"
 #include "common/base/text.h"
 
@@ -451,6 +452,20 @@ uint32_t cv_spec_shown_most(const struct cv_spec *spec) {
     most = b > most ? b : most;
   }
   return most + 1U;
+}
+
+uint32_t cv_spec_release_tokens(const struct cv_spec *spec) {
+  const struct cv_param *param = cv_params_find(&spec->policy.params, CV_RELEASE_TOKENS_KEY);
+  if (param == NULL || param->is_text || !(param->number >= 1)) {
+    return 1;
+  }
+  return param->number < CV_PLAN_TOKENS_MAX ? (uint32_t)param->number : CV_PLAN_TOKENS_MAX;
+}
+
+enum cv_err cv_spec_raise_release_tokens(struct cv_spec *spec, uint32_t least) {
+  return least <= cv_spec_release_tokens(spec)
+             ? CV_OK
+             : cv_params_set_number(&spec->policy.params, CV_RELEASE_TOKENS_KEY, least);
 }
 
 uint64_t cv_spec_hires(const struct cv_spec *spec) {

@@ -101,6 +101,15 @@ bool cv_spec_is_exact(const struct cv_spec *spec);
 bool cv_spec_is_local(const struct cv_spec *spec);
 /* The same of a campaign's mechanism and privatizer. */
 bool cv_choices_are_exact(const struct cv_choice *mechanism, const struct cv_choice *privatizer);
+/*
+ * The smallest release: no plan asks for fewer tokens of an arm that it asks for. It is a parameter of every policy,
+ * which the broker raises to its own (and its co-broker's) before the campaign begins; so it is stored, told and
+ * replayed with the campaign. 1 if the policy has no such parameter, at most CV_PLAN_TOKENS_MAX.
+ */
+#define CV_RELEASE_TOKENS_KEY "release_tokens"
+uint32_t cv_spec_release_tokens(const struct cv_spec *spec);
+/* Raises it to `least`, if it is less. CV_ERR_LIMIT if the policy has no room for another parameter. */
+CV_MUST_USE enum cv_err cv_spec_raise_release_tokens(struct cv_spec *spec, uint32_t least);
 /* The number of tokens that the budget buys from the cheapest worker; 0 without recruitment. */
 uint64_t cv_spec_hires(const struct cv_spec *spec);
 /* The most arms that one assignment can show: 1, or with a feedback graph one more than the largest degree. Counts to

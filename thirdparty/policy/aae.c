@@ -46,7 +46,7 @@ static const struct cv_elimination_rules elimination = {.radius = radius, .ask =
 static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_policy **ret) {
   struct cv_elimination *base;
   CV_TRY(cv_elimination_new(spec, seed, sizeof(struct aae), &cv_policy_aae, &elimination, &base));
-  ((struct aae *)base)->tokens_per_round = (uint32_t)cv_params_number(&spec->policy.params, "tokens_per_round");
+  ((struct aae *)base)->tokens_per_round = cv_policy_round(spec);
   *ret = &base->policy;
   return CV_OK;
 }
@@ -62,6 +62,7 @@ const struct cv_policy_class cv_policy_aae = {
     .kind = CV_POLICY_GRAPH,
     .rules = rules,
     .rule_count = CV_COUNT(rules),
+    .has_floor = true,
     .fits = fits,
     .create = create,
     .destroy = cv_elimination_destroy,

@@ -67,7 +67,7 @@ struct adap_tt {
   enum cv_tail_use use;
   bool is_proof;
   bool is_done;
-  uint32_t arms;
+  uint32_t arms, floor; /* floor: tokens of an arm's first phase, the shortest */
   struct arm arm[];
 };
 
@@ -93,6 +93,7 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
   self->epsilon = cv_spec_has_noise(spec) ? (double)spec->epsilon_micro / (double)CV_MICRO : (double)INFINITY;
   self->is_proof = strcmp(cv_params_text(params, "threshold"), "proof") == 0;
   self->arms = spec->arms;
+  self->floor = cv_spec_release_tokens(spec);
   *ret = &self->policy;
   return CV_OK;
 }
@@ -251,7 +252,7 @@ static enum cv_err make_step(struct cv_policy *policy, uint64_t number, struct c
   CV_TRY(cv_policy_step_reserve(step, self->arms, self->arms));
   for (uint32_t i = 0; i < self->arms; i++) {
     if (self->arm[i].phases == 0) {
-      step->want[step->wants++] = (struct cv_want){.arm = i, .tokens = 1};
+      step->want[step->wants++] = (struct cv_want){.arm = i, .tokens = self->floor};
     }
   }
   if (step->wants > 0) {
@@ -324,6 +325,7 @@ const struct cv_policy_class cv_policy_adap_tt = {
     .kind = CV_POLICY_GRAPH,
     .rules = rules,
     .rule_count = CV_COUNT(rules),
+    .has_floor = true,
     .fits = fits,
     .create = create,
     .reads_noise = true,

@@ -33,6 +33,7 @@ enum cv_err cv_adversarial_create(const struct cv_policy_class *class, const str
   if (err == CV_OK) {
     double horizon = (double)self->arms.horizon;
     self->tau = tau > 0 ? tau : cv_adversarial_usual_tau(spec->arms, horizon);
+    self->tau = self->tau < self->arms.floor ? self->arms.floor : self->tau;
     self->bound = self->arms.law.kind == CV_LOCAL_LAPLACE
                       ? log(horizon) * (double)CV_MICRO / (double)self->arms.law.epsilon_micro
                       : 0;

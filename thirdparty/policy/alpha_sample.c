@@ -137,6 +137,7 @@ const struct cv_policy_class cv_policy_alpha_sample = {
     .kind = CV_POLICY_GRAPH,
     .rules = rules,
     .rule_count = CV_COUNT(rules),
+    .has_floor = true,
     .fits = fits,
     .create = create,
     .destroy = destroy,

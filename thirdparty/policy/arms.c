@@ -27,6 +27,7 @@ enum cv_err cv_arms_init(const struct cv_spec *spec, uint64_t seed, struct cv_ar
   }
   double horizon = cv_params_number(&spec->policy.params, "horizon");
   *ret = (struct cv_arms){.arms = spec->arms,
+                          .floor = cv_spec_release_tokens(spec),
                           .horizon = horizon > 0 ? (uint64_t)horizon : spec->tokens,
                           .stream = cv_rng_branch(cv_rng_root(seed), 0, CV_RNG_POLICY),
                           .law = law,
@@ -61,7 +62,8 @@ double cv_arms_mean(const struct cv_arms *arms, uint32_t arm) {
 }
 
 uint64_t cv_arms_left(const struct cv_arms *arms) {
-  return arms->pulls < arms->horizon ? arms->horizon - arms->pulls : 0;
+  uint64_t left = arms->pulls < arms->horizon ? arms->horizon - arms->pulls : 0;
+  return left < arms->floor ? 0 : left;
 }
 
 void cv_arms_standing(const struct cv_arms *arms, uint32_t i, struct cv_standing *ret) {

@@ -20,6 +20,7 @@ struct cv_arms_sum {
 struct cv_arms {
   uint32_t arms;       /* K */
   uint64_t pulls;      /* t: tokens of all arms */
+  uint32_t floor;      /* of tokens in a want */
   uint64_t horizon;    /* T: pulls after which the policy is done */
   uint64_t stream;     /* the policy's random path; each plan has a branch */
   struct cv_local law; /* law of the workers' privatizer */
@@ -43,7 +44,7 @@ uint64_t cv_arms_apply(struct cv_arms *arms, const struct cv_release *release, d
 /* The mean token of a pulled arm, in scores. Clipped to [0,1] unless the privatizer is laplace; the sums of an honest
  * broker are in that range anyway. */
 double cv_arms_mean(const struct cv_arms *arms, uint32_t arm);
-/* The number of pulls left until the horizon. */
+/* The number of pulls left until the horizon; 0 if they are fewer than a plan may ask for. */
 uint64_t cv_arms_left(const struct cv_arms *arms);
 /* Sets the mean score and Hoeffding's 95 % half-width for a single test (plus the tail of a privatizer's noise); no
  * classes. */

@@ -214,7 +214,7 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
   self->delta = cv_params_number(params, "delta");
   self->arms = spec->arms;
   self->leader = NOBODY;
-  self->least = (uint32_t)cv_params_number(params, "tokens_per_round");
+  self->least = cv_policy_round(spec);
   self->has_looks = !is_reacting && !cv_traits_repeats(cv_traits_of(spec->mechanism.name));
   self->epsilon = epsilon;
   self->unit = 1 / epsilon;
@@ -435,6 +435,7 @@ const struct cv_policy_class cv_policy_best_arm = {
     .once_word = "without-replacement",
     .rules = rules,
     .rule_count = CV_COUNT(rules),
+    .has_floor = true,
     .fits = fits,
     .create = create,
     .reads_noise = true,

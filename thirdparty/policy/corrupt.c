@@ -46,9 +46,9 @@ enum cv_err cv_corrupt_create(const struct cv_policy_class *class, const struct 
     return CV_ERR_NOMEM;
   }
   self->policy.class = class;
-  self->tokens_per_round = (uint32_t)cv_params_number(&spec->policy.params, "tokens_per_round");
   self->law = *law;
   enum cv_err err = cv_arms_init(spec, seed, &self->arms);
+  self->tokens_per_round = cv_policy_round(spec);
   err = err == CV_OK ? init_indices(self) : err;
   if (err != CV_OK) {
     cv_corrupt_destroy(&self->policy);
@@ -84,7 +84,7 @@ void cv_corrupt_apply(struct cv_policy *policy, const struct cv_release *release
 /* Asks for the first pulls of every arm that has none, up to the horizon. False if every arm has been pulled. */
 static bool want_first(const struct cv_corrupt *self, struct cv_policy_step *step) {
   uint64_t left = cv_arms_left(&self->arms);
-  for (uint32_t i = 0; i < self->arms.arms && left > 0; i++) {
+  for (uint32_t i = 0; i < self->arms.arms && left >= self->arms.floor; i++) {
     if (self->arms.arm[i].tokens == 0) {
       uint32_t tokens = self->tokens_per_round < left ? self->tokens_per_round : (uint32_t)left;
       step->want[step->wants++] = (struct cv_want){.arm = i, .tokens = tokens};

@@ -69,6 +69,6 @@ CV_MUST_USE enum cv_err cv_corrupt_load(struct cv_policy *policy, struct cv_read
 #define CV_CORRUPT_CLASS                                                                                              \
   .kind = CV_POLICY_BANDIT, .rules = cv_corrupt_rules, .rule_count = CV_CORRUPT_RULES, .fits = cv_corrupt_fits,       \
   .destroy = cv_corrupt_destroy, .apply = cv_corrupt_apply, .step = cv_corrupt_step, .standing = cv_corrupt_standing, \
-  .tells_noise = true, .save = cv_corrupt_save, .load = cv_corrupt_load
+  .tells_noise = true, .has_floor = true, .save = cv_corrupt_save, .load = cv_corrupt_load
 
 #endif

@@ -46,6 +46,7 @@ const struct cv_policy_class cv_policy_dp_se = {
     .kind = CV_POLICY_GRAPH,
     .rules = rules,
     .rule_count = CV_COUNT(rules),
+    .has_floor = true,
     .fits = fits,
     .create = create,
     .reads_noise = true,

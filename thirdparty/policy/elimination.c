@@ -43,6 +43,7 @@ enum cv_err cv_elimination_new(const struct cv_spec *spec, uint64_t seed, size_t
   self->delta = delta > 0 ? fmax(delta, 1e-100) : 1 / fmax((double)spec->tokens, 2);
   self->epsilon = (double)spec->epsilon_micro / (double)CV_MICRO;
   self->slope = slope_of(&local, spec->arms);
+  self->floor = cv_spec_release_tokens(spec);
   self->brokers = 1;
   self->local = local;
   self->seed = seed;
@@ -141,6 +142,9 @@ static void plan(struct cv_elimination *self, uint64_t number, struct cv_policy_
   }
   self->rules->ask(self, number);
   for (uint32_t i = 0; i < self->arms; i++) {
+    if (self->arm[i].asked > 0 && self->arm[i].asked < self->floor) {
+      self->arm[i].asked = self->floor;
+    }
     if (self->arm[i].active) {
       step->want[step->wants++] = (struct cv_want){.arm = i, .tokens = self->arm[i].asked};
     }

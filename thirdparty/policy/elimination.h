@@ -52,6 +52,7 @@ struct cv_elimination {
   struct cv_policy policy;
   const struct cv_elimination_rules *rules;
   double delta, epsilon, slope;
+  uint32_t floor;   /* of plays of an arm that a plan asks for: more plays than a rule asks for only narrow a mean */
   uint32_t brokers; /* that are expected to add noise */
   struct cv_local local;
   struct cv_neighbours graph;

@@ -23,6 +23,7 @@ const struct cv_policy_class cv_policy_exp3_tau = {
     .about = "likewise, with each choice for several pulls",
     .rules = rules,
     .rule_count = CV_COUNT(rules),
+    .has_floor = true,
     .fits = cv_adversarial_fits_trusted,
     .create = create,
     CV_ADVERSARIAL_CLASS,

@@ -74,8 +74,8 @@ struct graph_ucb {
   struct cv_policy policy;
   bool is_heuristic;
   uint64_t horizon, stream;
-  uint32_t arms, first;
-  double unit; /* of noise, in scores; 0: none */
+  uint32_t arms, floor, first; /* floor: of plays in a plan */
+  double unit;                 /* of noise, in scores; 0: none */
   struct cv_neighbours graph;
   struct cv_local local;
   uint32_t brokers;                /* that are expected to add noise */
@@ -116,7 +116,8 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
   self->horizon = horizon > 0 ? (uint64_t)horizon : spec->tokens;
   self->stream = cv_rng_branch(cv_rng_root(seed), 0, CV_RNG_POLICY);
   self->arms = spec->arms;
-  self->first = (uint32_t)cv_params_number(params, "first");
+  self->floor = cv_spec_release_tokens(spec);
+  self->first = (uint32_t)fmax(cv_params_number(params, "first"), self->floor);
   self->unit = cv_spec_has_noise(spec) ? (double)CV_MICRO / (double)spec->epsilon_micro : 0;
   self->brokers = 1;
   for (uint32_t i = 0; i < spec->arms; i++) {
@@ -319,7 +320,7 @@ static enum cv_err make_step(struct cv_policy *policy, uint64_t number, struct c
   for (uint32_t i = 0; i < self->arms; i++) {
     played += self->arm[i].plays;
   }
-  step->done = played >= self->horizon;
+  step->done = played + self->floor > self->horizon;
   if (step->done) {
     return CV_OK;
   }
@@ -406,6 +407,7 @@ const struct cv_policy_class cv_policy_graph_ucb = {
     .kind = CV_POLICY_GRAPH,
     .rules = rules,
     .rule_count = CV_COUNT(rules),
+    .has_floor = true,
     .fits = fits,
     .create = create,
     .reads_noise = true,

@@ -227,7 +227,7 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
   self->arms = spec->arms;
   self->seed = seed;
   self->tie = cv_params_number(params, "tie");
-  self->least = (uint32_t)cv_params_number(params, "tokens_per_round");
+  self->least = cv_policy_round(spec);
   self->level = log((double)spec->arms * (spec->arms - 1.) / cv_params_number(params, "delta"));
   self->unit = cv_spec_has_noise(spec) ? (double)CV_MICRO / (double)spec->epsilon_micro : 0;
   cv_mixture_init(self->unit, &self->mixture);
@@ -552,6 +552,7 @@ const struct cv_policy_class cv_policy_pair_sort = {
     .duels = true,
     .rules = rules,
     .rule_count = CV_COUNT(rules),
+    .has_floor = true,
     .fits = fits,
     .create = create,
     .reads_noise = true,

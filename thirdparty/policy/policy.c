@@ -26,13 +26,43 @@ enum cv_err cv_policy_step_reserve(struct cv_policy_step *step, size_t decisions
   return CV_ARRAY_ROOM(step->want, wants, step->wants_cap);
 }
 
+const struct cv_param_rule cv_policy_floor_rule = {
+    .key = CV_RELEASE_TOKENS_KEY,
+    .low = 1,
+    .high = CV_PLAN_TOKENS_MAX,
+    .whole = true,
+    .fallback = 1,
+    .help = "the fewest tokens of an item that a release sums; the broker raises it to its own limits.release_tokens"};
+
+uint32_t cv_policy_round(const struct cv_spec *spec) {
+  uint32_t round = (uint32_t)cv_params_number(&spec->policy.params, "tokens_per_round");
+  uint32_t floor = cv_spec_release_tokens(spec);
+  return round < floor ? floor : round;
+}
+
+/* The class's rules and that of the smallest release. */
+static enum cv_err check_params(const struct cv_policy_class *class, struct cv_params *params,
+                                const struct cv_param **ret_bad, struct cv_why *why) {
+  struct cv_param_rule rules[CV_PARAMS_MAX];
+  size_t n = class->rule_count;
+  const bool is_said = cv_params_find(params, CV_RELEASE_TOKENS_KEY) != NULL;
+  CV_REQUIRE(n < CV_COUNT(rules));
+  if (n > 0) {
+    memcpy(rules, class->rules, n * sizeof(rules[0]));
+  }
+  if (is_said) {
+    rules[n++] = cv_policy_floor_rule;
+  }
+  return cv_params_check(params, rules, n, ret_bad, why);
+}
+
 enum cv_err cv_policy_check(struct cv_choice *choice, const struct cv_param **ret_bad, struct cv_why *why) {
   const struct cv_policy_class *class = cv_policy_find(choice->name);
   if (class == NULL) {
     *ret_bad = NULL;
     return cv_policy_unknown(choice->name, why);
   }
-  return cv_params_check(&choice->params, class->rules, class->rule_count, ret_bad, why);
+  return check_params(class, &choice->params, ret_bad, why);
 }
 
 /* How many brokers add noise. */
@@ -60,6 +90,24 @@ enum cv_err cv_policy_fits(const struct cv_spec *spec, struct cv_why *why) {
   return cv_policy_fits_told(spec, why);
 }
 
+/* Whether the policy can ask for as many tokens as the smallest release has, and the campaign has that many. */
+static enum cv_err fits_floor(const struct cv_policy_class *class, const struct cv_spec *spec, struct cv_why *why) {
+  const uint32_t floor = cv_spec_release_tokens(spec);
+  if (floor > 1 && !class->has_floor) {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "policy %s asks for single tokens, and the smallest release has %u (limits.release_tokens of the "
+                   "broker); expected 1, a privatizer that protects each token, or another policy",
+                   class->name, floor);
+  }
+  return floor == 1 || floor <= spec->tokens
+             ? CV_OK
+             : cv_fail(
+                   why, CV_ERR_INVALID,
+                   "the campaign has a limit of %llu tokens, and the smallest release has %u (limits.release_tokens "
+                   "of the broker); expected at least as many",
+                   (unsigned long long)spec->tokens, floor);
+}
+
 enum cv_err cv_policy_fits_told(const struct cv_spec *spec, struct cv_why *why) {
   const struct cv_policy_class *class = cv_policy_find(spec->policy.name);
   CV_REQUIRE(class != NULL);
@@ -73,6 +121,7 @@ enum cv_err cv_policy_fits_told(const struct cv_spec *spec, struct cv_why *why) 
     return cv_fail(why, CV_ERR_INVALID, "policy %s uses no feedback graph; expected no edges", class->name);
   }
   CV_TRY(cv_policy_fits_brokers(class, brokers_of(spec), why));
+  CV_TRY(fits_floor(class, spec, why));
   return class->fits == NULL ? CV_OK : class->fits(spec, why);
 }
 

@@ -63,6 +63,8 @@ struct cv_policy_class {
   bool tells_noise; /* its standings say which part of the radius is there because of noise */
   bool duels;       /* its standings' means are of duels with one opponent, not of scores */
   bool one_plan;    /* its first plan spends the budget: no decision depends on a release */
+  bool has_floor; /* no plan of it asks for fewer than cv_spec_release_tokens() of an arm that it asks for; else it asks
+                       for single tokens, and fits no campaign with a larger smallest release */
   bool reads_noise; /* it takes releases with any noise that their groups say, as of two brokers; else with one
                        broker's, as the mechanism has it */
   /* Each plan follows from the last release of each arm only if parameter `last_key` is `last_word`; NULL: always. */
@@ -99,7 +101,13 @@ const struct cv_policy_class *cv_policy_at(size_t index);
 /* Writes the message about a name that is not a policy's; returns CV_ERR_NOT_FOUND. */
 enum cv_err cv_policy_unknown(const char *name, struct cv_why *why);
 
-/* Checks a choice against the policy's rules and fills in defaults; *ret_bad as in cv_params_check(). */
+/* The rule of CV_RELEASE_TOKENS_KEY, which every policy with has_floor takes beside its own. */
+extern const struct cv_param_rule cv_policy_floor_rule;
+/* The parameter tokens_per_round of a policy that has it, but no less than the smallest release. */
+uint32_t cv_policy_round(const struct cv_spec *spec);
+
+/* Checks a choice against the policy's rules and fills in defaults, except that of the smallest release: it is missing
+ * unless somebody has set it. *ret_bad as in cv_params_check(). */
 CV_MUST_USE enum cv_err cv_policy_check(struct cv_choice *choice, const struct cv_param **ret_bad, struct cv_why *why);
 
 /* Checks that a campaign, whose policy has been checked, meets the policy's requirements. CV_ERR_INVALID with the

@@ -132,7 +132,7 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
   const char *radius = cv_params_text(params, "radius");
   self->policy.class = &cv_policy_ppar;
   self->delta = cv_params_number(params, "delta");
-  self->tokens_per_round = (uint32_t)cv_params_number(params, "tokens_per_round");
+  self->tokens_per_round = cv_policy_round(spec);
   self->radius = strcmp(radius, "printed") == 0 ? RADIUS_PRINTED
                  : strcmp(radius, "proof") == 0 ? RADIUS_PROOF
                                                 : RADIUS_SOUND;
@@ -321,6 +321,7 @@ const struct cv_policy_class cv_policy_ppar = {
     .tells_noise = true,
     .rules = rules,
     .rule_count = CV_COUNT(rules),
+    .has_floor = true,
     .fits = fits,
     .create = create,
     .reads_noise = true,

@@ -296,7 +296,7 @@ static enum cv_err create(const struct cv_spec *spec, uint64_t seed, struct cv_p
   }
   self->policy.class = &cv_policy_ppar_kl;
   self->delta = cv_params_number(params, "delta");
-  self->least = (uint32_t)cv_params_number(params, "tokens_per_round");
+  self->least = cv_policy_round(spec);
   self->ranking.lies = (uint64_t)cv_params_number(params, "lies");
   cv_ranking_park_within(&self->ranking, spec, self->delta);
   self->has_exact_tails = cv_ranking_has_exact_tails(spec);
@@ -604,6 +604,7 @@ const struct cv_policy_class cv_policy_ppar_kl = {
     .once_word = "without-replacement",
     .rules = rules,
     .rule_count = CV_COUNT(rules),
+    .has_floor = true,
     .fits = fits,
     .create = create,
     .reads_noise = true,

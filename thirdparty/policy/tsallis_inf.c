@@ -119,7 +119,7 @@ static void tune(struct tsallis_inf *self) {
   const bool is_central = self->epsilon > 0;
   double noises = is_central ? self->brokers : 1;
   double usual = is_central ? fmin(fmax(1, round(sqrt(8 * noises) / self->epsilon)), BATCH_MAX) : 1;
-  self->batch = (uint32_t)(self->tau > 0 ? self->tau : usual);
+  self->batch = (uint32_t)fmax(self->tau > 0 ? self->tau : usual, self->arms.floor);
   self->scale = is_central ? 1 / self->epsilon : 0;
   self->spread = is_central ? self->scale / self->batch : self->arms.arm[0].feedback.scale;
   self->bound = reach_of(&self->arms);
@@ -271,6 +271,7 @@ const struct cv_policy_class cv_policy_tsallis_inf = {
     .kind = CV_POLICY_BANDIT,
     .rules = rules,
     .rule_count = CV_COUNT(rules),
+    .has_floor = true,
     .fits = fits,
     .create = create,
     .reads_noise = true,

@@ -90,6 +90,24 @@ static void check_plan(const struct pair *pair) {
   assert_true(step->done || asked > 0);
 }
 
+/* Every release of the plan has the smallest number of tokens at least, if the campaign has the plan's tokens at all. */
+static void check_floor(const struct pair *pair) {
+  const struct play *play = &pair->play;
+  uint32_t plays[ARMS] = {0};
+  uint64_t asked = 0;
+  for (size_t i = 0; i < pair->steady_step.wants; i++) {
+    plays[pair->steady_step.want[i].arm] = pair->steady_step.want[i].tokens;
+    asked += pair->steady_step.want[i].tokens;
+  }
+  for (size_t i = 0; i < pair->steady_step.wants && play->played + asked <= play->spec.tokens; i++) {
+    uint64_t shown = cv_neighbours_shown(&play->graph, plays, pair->steady_step.want[i].arm);
+    if (shown < cv_spec_release_tokens(&play->spec)) {
+      fail_msg("policy %s, mechanism %s: a release of %llu tokens, the smallest is %u", play->spec.policy.name,
+               play->spec.mechanism.name, (unsigned long long)shown, cv_spec_release_tokens(&play->spec));
+    }
+  }
+}
+
 /* A state that is cut short or too long is refused. */
 static void damage(const struct pair *pair) {
   struct cv_buf saved = {0};
@@ -134,6 +152,7 @@ static void live(struct pair *pair) {
     assert_int_equal(cv_policy_step(pair->moved, plan, &pair->moved_step), CV_OK);
     compare_steps(&pair->steady_step, &pair->moved_step);
     check_plan(pair);
+    check_floor(pair);
     check_exhausted(pair);
     play_plan(&pair->play, plan, &pair->steady_step, release);
     for (size_t i = 0; i < pair->steady_step.wants; i++) {
@@ -226,11 +245,59 @@ static void those_that_cannot_read_noise_work_with_exact_sums_alone(void **state
                       "release has");
 }
 
+/* With few tokens the last plan may have fewer left than it would ask for. */
+static void play_with_floor(const struct cv_policy_class *class, size_t way, uint32_t floor, uint64_t tokens) {
+  struct pair pair = {0};
+  if (!play_init(&pair.play, class, way, ARMS, SEED)) {
+    return;
+  }
+  pair.play.spec.tokens = tokens;
+  assert_int_equal(cv_spec_raise_release_tokens(&pair.play.spec, floor), CV_OK);
+  assert_int_equal(cv_policy_fits_told(&pair.play.spec, NULL) == CV_OK, class->has_floor && tokens >= floor);
+  if (class->has_floor && tokens >= floor) {
+    pair.steady = play_policy(&pair.play, SEED);
+    pair.moved = play_policy(&pair.play, SEED);
+    live(&pair);
+    cv_policy_free(pair.steady);
+    cv_policy_free(pair.moved);
+  }
+  cv_policy_step_fini(&pair.steady_step);
+  cv_policy_step_fini(&pair.moved_step);
+  play_fini(&pair.play);
+}
+
+static void no_plan_asks_for_less_than_the_smallest_release(void **state) {
+  (void)state;
+  for (size_t p = 0; cv_policy_at(p) != NULL; p++) {
+    for (size_t way = 0; way < PLAY_WAYS; way++) {
+      play_with_floor(cv_policy_at(p), way, 100, UINT64_C(1) << 40);
+      play_with_floor(cv_policy_at(p), way, 7001, UINT64_C(1) << 40);
+      play_with_floor(cv_policy_at(p), way, 97, 97 * 25 + 50);
+      play_with_floor(cv_policy_at(p), way, 97, 96);
+    }
+  }
+}
+
+static void who_asks_for_single_tokens_says_which_limit_forbids_it(void **state) {
+  struct play play;
+  struct cv_why why = {.text = ""};
+  (void)state;
+  assert_true(play_init(&play, cv_policy_find("exp3"), 0, ARMS, SEED));
+  assert_int_equal(cv_spec_raise_release_tokens(&play.spec, 100), CV_OK);
+  assert_int_equal(cv_policy_fits(&play.spec, &why), CV_ERR_INVALID);
+  assert_string_equal(why.text, "policy exp3 asks for single tokens, and the smallest release has 100 "
+                                "(limits.release_tokens of the broker); expected 1, a privatizer that protects each "
+                                "token, or another policy");
+  play_fini(&play);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_state_that_is_stored_goes_on_as_if_it_never_had_been),
       cmocka_unit_test(an_arm_without_further_tokens_is_never_asked_for_again),
       cmocka_unit_test(likewise_with_the_noise_of_two_brokers),
+      cmocka_unit_test(no_plan_asks_for_less_than_the_smallest_release),
+      cmocka_unit_test(who_asks_for_single_tokens_says_which_limit_forbids_it),
       cmocka_unit_test(those_that_cannot_read_noise_work_with_exact_sums_alone),
   };
   return cmocka_run_group_tests_name("every", tests, NULL, NULL);
