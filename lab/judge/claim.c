@@ -37,8 +37,8 @@ struct finding {
   struct cv_lab_summary difference; /* above 0 if the claim is true */
   enum cv_lab_verdict verdict;
   double errors, needed; /* in standard errors: the difference found, and the one needed for a verdict */
-  /* If the claim names a smallest difference of interest and nothing else decides: this difference (else 0), the
-   * largest difference that is possible, and about how many replicates would show that it is smaller. */
+  /* If the difference is not shown to be one of interest: the smallest of interest (else 0), the largest that is
+   * possible, and about how many replicates would show which of them is larger. */
   double smallest, most, wanted;
   uint64_t differing; /* replicates */
   /* Of a claim about a share of the runs: the pairs, those in which the comparison is true, and how many are needed to
@@ -132,7 +132,26 @@ static double smallest_of(const struct hearing *hearing, const struct comparison
   return terms->smallest * fmax(fabs(other.mean) - error, 0);
 }
 
-/* Bounds the effect of an undecided comparison. */
+/* Whether zero is far enough from the difference. Without a standard error it is exact. */
+static bool is_clear(const struct cv_lab_summary *difference, double needed) {
+  return difference->mean != 0 && (!(difference->se > 0) || fabs(difference->mean) >= needed * difference->se);
+}
+
+/* The difference less the smallest one of interest. */
+static struct cv_lab_summary beyond_smallest(const struct hearing *hearing, const struct finding *finding) {
+  const struct cv_lab_terms *terms = hearing->terms;
+  struct cv_lab_summary d = finding->difference;
+  if (!terms->is_share) {
+    d.mean -= terms->smallest;
+    return d;
+  }
+  struct comparison further = finding->comparison;
+  double other = found(hearing, further.other, further.other_point).mean;
+  further.factor *= 1 + copysign(terms->smallest, further.is_above ? other : -other);
+  return difference_of(hearing, &further);
+}
+
+/* Bounds the effect of a comparison. */
 static void bound_effect(const struct hearing *hearing, struct finding *finding) {
   const struct comparison *c = &finding->comparison;
   const struct cv_lab_experiment *experiment = hearing->dataset->experiment;
@@ -151,10 +170,27 @@ static void bound_effect(const struct hearing *hearing, struct finding *finding)
   };
   finding->differing = pairs.differing;
   finding->smallest = smallest_of(hearing, c, tail);
-  finding->most = cv_lab_effect_most(&pairs, tail);
+  finding->most = pairs.difference.n == 0 ? fabs(pairs.difference.mean) : cv_lab_effect_most(&pairs, tail);
   finding->wanted = cv_lab_effect_replicates(&pairs, tail, finding->smallest);
   if (finding->most < finding->smallest) {
     finding->verdict = CV_LAB_NO_EFFECT;
+  }
+}
+
+/* A difference that is smaller than the smallest of interest is none, however clearly it is seen. */
+static void apply_smallest(const struct hearing *hearing, struct finding *finding) {
+  struct cv_lab_summary beyond = {0};
+  if (finding->verdict == CV_LAB_HOLDS && !finding->comparison.is_guard) {
+    beyond = beyond_smallest(hearing, finding);
+    finding->verdict = beyond.mean > 0 && is_clear(&beyond, finding->needed) ? CV_LAB_HOLDS : CV_LAB_UNDECIDED;
+  }
+  if (finding->verdict != CV_LAB_HOLDS) {
+    bound_effect(hearing, finding);
+  }
+  if (finding->verdict == CV_LAB_HOLDS || finding->verdict == CV_LAB_FAILS) {
+    finding->smallest = 0;
+  } else if (beyond.mean > 0) {
+    finding->wanted = fmin(finding->wanted, (double)beyond.n * pow(finding->needed * beyond.se / beyond.mean, 2));
   }
 }
 
@@ -214,14 +250,14 @@ static struct finding weigh(const struct hearing *hearing, const struct comparis
     /* Holding needs all comparisons, so chance helps none of them; a failure needs one, so many points need a stricter
      * test. */
     finding.needed = finding.errors < 0 ? fails : finding.needed;
-    bool is_clear = fabs(finding.errors) >= finding.needed;
-    finding.verdict = !is_clear ? CV_LAB_UNDECIDED : finding.errors > 0 ? CV_LAB_HOLDS : CV_LAB_FAILS;
+    finding.verdict = !is_clear(&d, finding.needed) ? CV_LAB_UNDECIDED : d.mean > 0 ? CV_LAB_HOLDS : CV_LAB_FAILS;
   }
-  if (comparison->is_guard && finding.verdict == CV_LAB_UNDECIDED) {
+  if (hearing->terms->smallest > 0) {
+    apply_smallest(hearing, &finding);
+  }
+  if (comparison->is_guard && finding.verdict != CV_LAB_FAILS) {
     finding.verdict = CV_LAB_HOLDS;
-  }
-  if (finding.verdict == CV_LAB_UNDECIDED && hearing->terms->smallest > 0) {
-    bound_effect(hearing, &finding);
+    finding.smallest = 0;
   }
   return finding;
 }
@@ -342,6 +378,11 @@ static void hear_growth(struct hearing *hearing, size_t series) {
                                     .factor = (1 + terms->within) * ratio,
                                     .may_equal = true};
     hear(hearing, &comparison);
+    comparison.factor = (1 - terms->within) * ratio;
+    comparison.is_above = true;
+    if (terms->relation == CV_LAB_ORDER) {
+      hear(hearing, &comparison);
+    }
   }
 }
 
@@ -352,6 +393,8 @@ static size_t count(const struct cv_lab_terms *terms) {
       return terms->pairs * terms->points;
     case CV_LAB_GROWTH:
       return terms->pairs * (terms->points - 1);
+    case CV_LAB_ORDER:
+      return terms->pairs * (terms->points - 1) * 2;
     default:
       return terms->pairs * terms->points * (size_t)(!isnan(bounds.low) + !isnan(bounds.high));
   }
@@ -362,7 +405,7 @@ static void hear_all(struct hearing *hearing) {
   for (size_t i = 0; i < terms->pairs; i++) {
     if (terms->relation == CV_LAB_TREND) {
       hear_trend(hearing, terms->pair[i].one);
-    } else if (terms->relation == CV_LAB_GROWTH) {
+    } else if (terms->growth != NULL) {
       hear_growth(hearing, terms->pair[i].one);
     } else {
       hear_bounds(hearing, terms->pair[i].one, terms->pair[i].other);
@@ -476,7 +519,12 @@ static void say_count(struct line *line, const struct hearing *hearing) {
   }
 }
 
-/* Says the bound of an effect that cannot be seen. */
+/* Whether there is a difference, be it of interest or not. */
+static bool is_seen(const struct finding *finding) {
+  return finding->errors != 0 && fabs(finding->errors) >= finding->needed;
+}
+
+/* Says the bound of an effect that is not shown to be one of interest. */
 static void say_effect(struct line *line, const struct hearing *hearing, const struct finding *finding) {
   if (finding->smallest == 0) {
     return;
@@ -490,7 +538,9 @@ static void say_effect(struct line *line, const struct hearing *hearing, const s
     say(line, "; different in only %llu of %llu", differing, n);
   }
   say(line, "; the difference is at most %.3g, ", finding->most);
-  say(line, finding->verdict == CV_LAB_NO_EFFECT ? "smaller than " : "not smaller than ");
+  say(line, finding->verdict == CV_LAB_NO_EFFECT ? "smaller than "
+            : is_seen(finding)                   ? "but may be smaller than "
+                                                 : "not smaller than ");
   if (hearing->terms->is_share) {
     say(line, "%.3g %% (%.3g)", 100 * hearing->terms->smallest, finding->smallest);
   } else {
@@ -501,7 +551,7 @@ static void say_effect(struct line *line, const struct hearing *hearing, const s
 /* Says how many replicates may do: to see the difference, or that there is none of interest. */
 static void say_replicates(struct line *line, const struct finding *finding) {
   double n = (double)finding->difference.n, more = finding->smallest > 0 ? finding->wanted : (double)INFINITY;
-  if (finding->needed > 0 && finding->errors != 0) {
+  if (finding->needed > 0 && finding->errors != 0 && !is_seen(finding)) {
     /* The standard error falls with the root of the number of replicates. */
     more = fmin(more, n * pow(finding->needed / finding->errors, 2));
   }
@@ -528,7 +578,7 @@ static void say_weight(struct line *line, const struct hearing *hearing, const s
         errors > 100 ? "more than " : "", fmin(errors, 100), finding->errors < 0 ? " the wrong way" : "",
         (unsigned long long)d->n);
   }
-  if (finding->verdict == CV_LAB_UNDECIDED && finding->needed > 0 && finding->errors != 0) {
+  if (finding->verdict == CV_LAB_UNDECIDED && finding->errors != 0 && !is_seen(finding)) {
     say(line, ", %.1f are needed", finding->needed);
   }
   say_effect(line, hearing, finding);

@@ -5,10 +5,13 @@
  * Comparisons with another series or another point are paired, replicate by replicate. A comparison holds if the
  * difference, in standard errors, exceeds the quantile of Student's distribution with tail .023 (that of a normal
  * variable beyond two standard errors), fails if it is as far on the other side, and otherwise cannot be judged with
- * this number of replicates. If it cannot, and the claim names the smallest difference of interest x, an equivalence
- * test (effect.h) with the same tail may show that the difference is smaller: no effect larger than x. If x is a share
- * of the compared value, it is that share of the lower end of this value's interval, and each interval has half of the
- * tail.
+ * this number of replicates.
+ *
+ * Every claim of a difference has a smallest difference of interest, x, and what is smaller is none, however clearly it
+ * is seen: to hold, the difference must exceed x in the same sense. If it does not hold, an equivalence test (effect.h)
+ * with the same tail may show that the difference is smaller than x: no effect larger than x, also if it is one in the
+ * wrong direction. If x is a share of the compared value, the difference must exceed that share of it, paired; the
+ * equivalence test takes that share of the lower end of this value's interval, and each interval has half of the tail.
  *
  * A claim with several comparisons fails if one fails; otherwise it is undecided if one is; otherwise it has no effect
  * if one has none; otherwise it holds. Controlled is, for each claim, the probability of each wrong verdict, at .023:

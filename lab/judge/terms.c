@@ -9,12 +9,14 @@
 #include "common/base/text.h"
 #include "common/config/value.h"
 
-static const char *const keys[] =
-    {"least",  "most",   "equals", "below",    "above",     "approaches", "near",    "trend",
-     "growth", "reason", /* up to here in the order of enum cv_lab_relation */
-     "says",   "metric", "series", "factor",   "within",    "at",         "from",    "to",
-     "by",     "quote",  "where",  "smallest", "by_median", "in_runs",    "average", "minus"};
+static const char *const keys[] = {
+    "least",  "most",   "equals", "below",    "above",     "approaches", "near",    "trend",
+    "growth", "order",  "reason", /* up to here in the order of enum cv_lab_relation */
+    "says",   "metric", "series", "factor",   "within",    "at",         "from",    "to",
+    "by",     "quote",  "where",  "smallest", "by_median", "in_runs",    "average", "minus"};
 enum { RELATIONS = CV_LAB_REASON + 1 };
+/* The smallest difference of interest where the claim names none: of the value that is compared with. */
+static const double SMALLEST_SHARE = .01;
 
 /* Growth functions. They are 0 where the formula is not positive; check_curve() refuses 0 at the first point. */
 static double of_constant(double x) {
@@ -302,7 +304,7 @@ static enum cv_err read_at(struct reading *in, const yaml_node_t *node) {
 static enum cv_err read_points(struct reading *in) {
   struct cv_yaml_pair at = find(in, "at"), from = find(in, "from"), to = find(in, "to");
   struct cv_yaml_pair any = at.key != NULL ? at : from.key != NULL ? from : to;
-  bool is_curve = in->terms->relation == CV_LAB_TREND || in->terms->relation == CV_LAB_GROWTH;
+  bool is_curve = in->terms->relation >= CV_LAB_TREND && in->terms->relation <= CV_LAB_ORDER;
   if (any.key != NULL && in->experiment->axis == CV_LAB_AXIS_NONE) {
     return cv_yaml_fail(&in->yaml, any.key, in->why, "the experiment has no x; expected no key \"%s\"",
                         cv_yaml_text(any.key));
@@ -399,6 +401,7 @@ static enum cv_err read_operand(struct reading *in, struct cv_yaml_pair pair, co
       terms->rises = at == 1;
       return check_curve(in, pair);
     case CV_LAB_GROWTH:
+    case CV_LAB_ORDER:
       CV_TRY(choose(in, pair.value, "growth", growth_names, CV_COUNT(growth_names), &at));
       terms->growth = growths[at];
       return check_curve(in, pair);
@@ -417,7 +420,7 @@ static enum cv_err read_measures(struct reading *in, struct cv_yaml_pair pair) {
     return cv_yaml_fail(&in->yaml, pair.key, in->why, "%s needs \"within\"; expected the allowed difference",
                         cv_yaml_text(pair.key));
   }
-  if (within.key != NULL && !needs && relation != CV_LAB_GROWTH) {
+  if (within.key != NULL && !needs && terms->growth == NULL) {
     return cv_yaml_fail(&in->yaml, within.key, in->why, "%s takes no \"within\"", cv_yaml_text(pair.key));
   }
   if (factor.key != NULL && relation != CV_LAB_BELOW && relation != CV_LAB_ABOVE) {
@@ -517,9 +520,9 @@ static enum cv_err read_derived(struct reading *in) {
   if (!terms->average && !terms->has_minus) {
     return CV_OK;
   }
-  if (in->experiment->statistic == CV_LAB_ROOT_MEAN_SQUARE || terms->relation == CV_LAB_GROWTH) {
+  if (in->experiment->statistic == CV_LAB_ROOT_MEAN_SQUARE || terms->growth != NULL) {
     return cv_yaml_fail(&in->yaml, key, in->why, "%s has no %s; expected a claim about means",
-                        terms->relation == CV_LAB_GROWTH ? "growth" : "a root mean square", cv_yaml_text(key));
+                        terms->growth != NULL ? "growth" : "a root mean square", cv_yaml_text(key));
   }
   for (size_t i = 0; i < terms->pairs; i++) {
     CV_TRY(refuse_formula(in, key, terms->pair[i].one));
@@ -528,14 +531,18 @@ static enum cv_err read_derived(struct reading *in) {
   return CV_OK;
 }
 
-/* Reads `smallest`: a number, or a share of the compared value. */
+/* Reads `smallest`: a number, or a share of the compared value. A difference that is claimed always has one. */
 static enum cv_err read_smallest(struct reading *in, struct cv_yaml_pair pair) {
   struct cv_lab_terms *terms = in->terms;
   struct cv_yaml_pair found = find(in, "smallest");
+  bool is_difference =
+      terms->relation == CV_LAB_BELOW || terms->relation == CV_LAB_ABOVE || terms->relation == CV_LAB_TREND;
   if (found.key == NULL) {
+    terms->is_share = is_difference && find(in, "factor").key == NULL && terms->runs == 0;
+    terms->smallest = terms->is_share ? SMALLEST_SHARE : 0;
     return CV_OK;
   }
-  if (terms->relation != CV_LAB_BELOW && terms->relation != CV_LAB_ABOVE && terms->relation != CV_LAB_TREND) {
+  if (!is_difference) {
     return cv_yaml_fail(&in->yaml, found.key, in->why,
                         "%s takes no \"smallest\"; expected it where a difference is claimed: below, above or trend",
                         cv_yaml_text(pair.key));

@@ -24,6 +24,7 @@
  *                             x-two-thirds, x, x-log-x, x-squared): nowhere more than 1 + W (`within`, default .1)
  *                             times the first point's extrapolation; 1/x, 1/x-squared: grows so with falling x, from
  *                             the last point
+ *   order: OF                 grows with x as OF, no slower either: everywhere from 1 - W to 1 + W times that
  *   reason: TEXT              the claim cannot be judged, for this reason; excludes all keys of comparisons
  *
  * `metric` and `series` are optional if the experiment has only one. `series`, `below` and so on take a name or a list;
@@ -33,7 +34,8 @@
  *
  * `by` is paper or us: whose claim it is; by default the paper's if the experiment has a `source`, else ours. A paper's
  * claim may have `quote`, the sentence in the paper, and `where` it stands. `smallest` is the smallest difference of
- * interest, for below, above (without a factor) and trend: a number, or a share of the compared value such as 2%.
+ * interest, for below, above (without a factor) and trend: a number, or a share of the compared value such as 2%; by
+ * default 1%, except in claims about a share of the runs.
  *
  * `by_median: true` claims it of the median replicate: with a series, of the median of the paired ratios. `false`
  * claims it of means. The default is true if the experiment's statistic is the median. `in_runs: 90%` claims that it is
@@ -62,6 +64,7 @@ enum cv_lab_relation {
   CV_LAB_NEAR,
   CV_LAB_TREND,
   CV_LAB_GROWTH,
+  CV_LAB_ORDER,
   CV_LAB_REASON,
 };
 
@@ -82,8 +85,8 @@ struct cv_lab_terms {
   double runs;     /* true in this share of the replicates, or of their pairs; .5: of the median; 0: of the mean */
   bool is_share;   /* `smallest` is a share of the value that is compared with */
   bool rises;
-  double (*growth)(double x);
-  size_t points; /* indices of points */
+  double (*growth)(double x); /* of a growth or an order; else NULL */
+  size_t points;              /* indices of points */
   size_t point[CV_LAB_POINTS_MAX];
 };
 

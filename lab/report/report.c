@@ -206,12 +206,13 @@ static void write_head(const struct cv_lab_report *report, FILE *to) {
       "<title>Crowdveil: what the papers claim, and what holds</title>\n<style>\n%s</style>\n</head>\n<body>\n"
       "<h1>What the papers claim, and what holds</h1>\n",
       style);
-  (void)fprintf(to,
-                "<p>%zu experiments. Of the papers' claims %s. Of our own %s.</p>\n"
-                "<p class=\"soft\">A claim holds, or does not hold, if the difference is larger than chance explains "
-                "at that number of replicates. It has no effect if the difference is shown to be smaller than the "
-                "claim's smallest of interest. Otherwise it is open: it cannot be judged.</p>\n",
-                report->entries, papers, ours);
+  (void)fprintf(
+      to,
+      "<p>%zu experiments. Of the papers' claims %s. Of our own %s.</p>\n"
+      "<p class=\"soft\">A claim holds, or does not hold, if the difference is larger than chance explains "
+      "at that number of replicates; to hold, it must exceed the claim's smallest of interest, too. It has "
+      "no effect if the difference is shown to be smaller than that. Otherwise it is open: it cannot be judged.</p>\n",
+      report->entries, papers, ours);
   (void)fputs("<p class=\"soft\">Made by <code>", to);
   cv_lab_html_text(report->command, to);
   (void)fputs(

@@ -19,85 +19,18 @@
 #include "lab/judge/summary.h"
 #include "lab/judge/terms.h"
 #include "tests/support/near.h"
-
-enum { SERIES = 4, POINTS = 3, METRICS = 2, REPLICATES = 16 };
-
-/* Messages have line numbers: the claims begin on line 13. */
-#define HEAD(x)                                                                                                   \
-  "campaign: made\n"                                                                                              \
-  "items: {list: [{name: a, mean: 0.9}, {name: b, mean: 0.6}]}\n"                                                 \
-  "policy: {name: klucb-cf}\n"                                                                                    \
-  "privacy: {mechanism: none, privatizer: {name: randomized-response, p00: [0.6, 0.9], p11: [0.6, 0.9]}}\n"       \
-  "limits: {tokens: 400}\n"                                                                                       \
-  "experiment:\n"                                                                                                 \
-  "  x: " x                                                                                                       \
-  "\n"                                                                                                            \
-  "  series:\n"                                                                                                   \
-  "    - {name: one}\n    - {name: two}\n    - {name: bound, formula: corrupt-lower-bound}\n    - {name: \"two, " \
-  "b\"}\n"
-#define BY_PARAMETER "{vary: limits.tokens, values: [100, 200, 400], label: T}"
-#define BY_PULLS     "{pulls: [100, 200, 400]}"
-
-struct made {
-  struct cv_lab_experiment experiment;
-  struct cv_lab_dataset dataset;
-};
-
-static enum cv_err parse(const char *head, const char *tail, const char *claims, struct cv_lab_experiment *ret,
-                         struct cv_why *why) {
-  char text[8000];
-  const char *metrics = strstr(tail, "metrics:") == NULL ? "  metrics: [regret, pulls]\n" : "";
-  (void)snprintf(text, sizeof(text), "%s%s%s%s%s", head, metrics, tail, claims[0] == '\0' ? "" : "  claims:\n", claims);
-  return cv_lab_experiment_parse("made.yaml", text, strlen(text), NULL, ret, why);
-}
-
-/* `value` gives the number of a series, point and replicate, the same for both metrics. */
-static void make(struct made *made, const char *head, const char *tail, const char *claims,
-                 double (*value)(size_t series, size_t point, uint64_t replicate)) {
-  struct cv_why why = {0};
-  if (parse(head, tail, claims, &made->experiment, &why) != CV_OK) {
-    fail_msg("%s", why.text);
-  }
-  assert_int_equal(cv_lab_dataset_init(&made->experiment, REPLICATES, &made->dataset), CV_OK);
-  size_t settings = cv_lab_settings_of(&made->experiment), points = POINTS / settings;
-  for (uint64_t replicate = 0; replicate < REPLICATES; replicate++) {
-    for (size_t setting = 0; setting < settings; setting++) {
-      double piece[SERIES * POINTS * METRICS], *at = piece;
-      for (size_t series = 0; series < SERIES; series++) {
-        for (size_t point = 0; point < points; point++) {
-          for (size_t metric = 0; metric < METRICS; metric++) {
-            *at++ = series == 2 ? (double)NAN : value(series, setting + point, replicate);
-          }
-        }
-      }
-      cv_lab_dataset_put(&made->dataset, setting, replicate, piece);
-    }
-  }
-}
-
-static void drop(struct made *made) {
-  cv_lab_dataset_fini(&made->dataset);
-  cv_lab_experiment_fini(&made->experiment);
-}
+#include "tests/unit/lab/made.h"
 
 /* Half of the replicates are 1 above, half 1 below: 100, 110, 120 of one, 10 less of two; pairs are 10 apart. */
 static double paired(size_t series, size_t point, uint64_t replicate) {
   double chance = replicate % 2 == 0 ? 1 : -1;
   return 100 + 10 * (double)point - (series == 0 ? 0 : 10) + chance;
 }
-/* The same spread, but independent of the other series. */
-static double unpaired(size_t series, size_t point, uint64_t replicate) {
-  double chance = (replicate >> series) % 2 == 0 ? 8 : -8;
-  return 100 + 10 * (double)point - (series == 0 ? 0 : 2) + chance;
-}
 static double missing(size_t series, size_t point, uint64_t replicate) {
   return series == 1 && point == 2 ? (double)NAN : paired(series, point, replicate);
 }
 static double single(size_t series, size_t point, uint64_t replicate) {
   return replicate == 3 ? paired(series, point, replicate) : (double)NAN;
-}
-static double alike(size_t series, size_t point, uint64_t replicate) {
-  return 100 + 10 * (double)point;
 }
 
 static void test_summaries_and_comparisons(void **state) {
@@ -180,31 +113,6 @@ static void test_a_line_follows_the_limit_of_tokens_of_its_point(void **state) {
   drop(&made);
 }
 
-struct judged {
-  const char *claim;
-  enum cv_lab_verdict verdict;
-  const char *reason; /* a part of it */
-};
-
-static void judge_all(const char *head, const char *tail, double (*value)(size_t, size_t, uint64_t),
-                      const struct judged *judged, size_t n) {
-  for (size_t i = 0; i < n; i++) {
-    struct made made;
-    struct cv_lab_claim claim;
-    char text[400];
-    (void)snprintf(text, sizeof(text), "    - {says: so it is, metric: %s, %s}\n",
-                   strstr(tail, "accuracy") == NULL ? "regret" : "accuracy", judged[i].claim);
-    make(&made, head, tail, text, value);
-    assert_int_equal(cv_lab_claims(&made.experiment), 1);
-    cv_lab_claim_judge(&made.dataset, 0, &claim);
-    assert_string_equal(claim.says, "so it is");
-    if (claim.verdict != judged[i].verdict || strstr(claim.reason, judged[i].reason) == NULL) {
-      fail_msg("%s: %s: %s", judged[i].claim, cv_lab_verdict_text(claim.verdict), claim.reason);
-    }
-    drop(&made);
-  }
-}
-
 /* se is 1/sqrt(15) = .258, and of 15 degrees 2.18 of them are needed: .563 */
 static void test_verdicts_of_what_is_compared(void **state) {
   static const struct judged judged[] = {
@@ -239,6 +147,11 @@ static void test_verdicts_of_what_is_compared(void **state) {
       /* from 120 at the last point down to 100 at a quarter of x, where 1/x would allow 480 */
       {"series: one, growth: 1/x", CV_LAB_HOLDS, "at T = 100 one has 100 ± 0.26, at T = 400 one has 120"},
       {"series: one, growth: 1/x-squared, within: 0", CV_LAB_HOLDS, "less than 16 times that"},
+      /* 100, 110, 120 at 100, 200, 400 grow more slowly than a root, whose tenfold growth would be 120 to 200 */
+      {"series: one, order: sqrt-x", CV_LAB_FAILS, "2 of 4 comparisons fail, most clearly: at T = 400 one has 120"},
+      {"series: one, order: constant", CV_LAB_FAILS, "expected less than 1.1 times that"},
+      {"series: one, order: constant, within: .21", CV_LAB_HOLDS, "all 4 comparisons hold"},
+      {"series: one, order: log-x, within: .2", CV_LAB_HOLDS, "all 4 comparisons hold"},
   };
   judge_all(HEAD(BY_PARAMETER), "", paired, judged, CV_COUNT(judged));
 }
@@ -272,82 +185,6 @@ static void test_replicates_that_are_all_alike(void **state) {
       {"series: one, approaches: two, within: 0", CV_LAB_HOLDS, ""},
   };
   judge_all(HEAD(BY_PARAMETER), "", alike, judged, CV_COUNT(judged));
-}
-
-/* Regret has no range, so equal replicates bound nothing; differences of `unpaired` are 2 + {-16, 0, 0, 16}, with
- * 2.18 * 2.92 to each side at one point, and Bonferroni's 2.75 * 2.92 at three. */
-static void test_effects_that_are_smaller_than_of_interest(void **state) {
-  static const struct judged judged[] = {
-      {"series: two, below: one, at: 100, smallest: 8.4", CV_LAB_NO_EFFECT,
-       "paired, 0.7 standard errors in 16 replicates; the difference is at most 8.37, smaller than 8.4"},
-      {"series: two, above: one, at: 100, smallest: 8.4", CV_LAB_NO_EFFECT, "0.7 standard errors the wrong way"},
-      {"series: two, below: one, at: 100, smallest: 8.3", CV_LAB_UNDECIDED,
-       "2.2 are needed; the difference is at most 8.37, not smaller than 8.3: about 17 replicates may do"},
-      {"series: two, below: one, smallest: 8.4", CV_LAB_UNDECIDED, "3 of 3 comparisons are undecided"},
-      {"series: two, below: one, smallest: 10.1", CV_LAB_NO_EFFECT,
-       "3 of 3 comparisons show no effect, the largest possible: "},
-      /* a share of the lower end of one, 100 - 2.54 * 2.07 = 94.8; the difference is at most 2 + 2.54 * 2.92 = 9.41 */
-      {"series: two, below: one, at: 100, smallest: 10%", CV_LAB_NO_EFFECT, "smaller than 10 % (9.48)"},
-      {"series: two, below: one, at: 100, smallest: 9.5%", CV_LAB_UNDECIDED, "not smaller than 9.5 % (9)"},
-      {"series: one, trend: falls, smallest: 100", CV_LAB_FAILS, ""},
-      {"series: one, trend: rises, smallest: 100", CV_LAB_HOLDS, ""},
-  };
-  judge_all(HEAD(BY_PARAMETER), "", unpaired, judged, CV_COUNT(judged));
-  static const struct judged equal[] = {
-      {"series: two, below: one, smallest: 1000", CV_LAB_UNDECIDED,
-       "too few replicates differ, 0 of 16, to bound the difference"},
-  };
-  judge_all(HEAD(BY_PARAMETER), "", alike, equal, CV_COUNT(equal));
-}
-
-/* Accuracies: one and two differ by .1 in one replicate of 16 at the first point, in none at the second, and in all at
- * the third. */
-static double rarely(size_t series, size_t point, uint64_t replicate) {
-  double differs = point == 0 ? replicate == 3 : point == 1 ? 0 : 1 + (double)(replicate % 2);
-  return .5 + .02 * (double)(replicate % 4) - (series == 0 ? 0 : .1 * differs);
-}
-
-/* 1 - .02275^(1/16) = .211; if one replicate differs the limit is .307; with half of the tail .244 and .343. */
-static void test_effects_of_few_differing_replicates_are_bounded_exactly(void **state) {
-  static const char metrics[] = "  metrics: [accuracy, pulls]\n";
-  static const struct judged judged[] = {
-      {"series: two, below: one, at: 200, smallest: .22", CV_LAB_NO_EFFECT,
-       "equal in all 16 replicates; the difference is at most 0.211, smaller than 0.22"},
-      {"series: two, below: one, at: 200, smallest: .1", CV_LAB_UNDECIDED,
-       "the difference is at most 0.211, not smaller than 0.1: about 34 replicates may do"},
-      {"series: two, below: one, at: 100, smallest: .31", CV_LAB_NO_EFFECT,
-       "different in only 1 of 16; the difference is at"},
-      {"series: two, below: one, at: 100, smallest: .29", CV_LAB_UNDECIDED,
-       "different in only 1 of 16; the difference is at"},
-      {"series: two, below: one, to: 200, smallest: .37", CV_LAB_NO_EFFECT, "2 of 2 comparisons show no effect"},
-      {"series: two, below: one, to: 200, smallest: .31", CV_LAB_UNDECIDED, "1 of 2 comparisons are undecided"},
-      {"series: two, below: one, from: 200, smallest: .3", CV_LAB_NO_EFFECT, "1 of 2 comparisons show no effect"},
-      {"series: two, above: one, from: 200, smallest: .3", CV_LAB_FAILS, "1 of 2 comparisons fail"},
-      {"series: one, trend: rises, smallest: .22", CV_LAB_NO_EFFECT, "1 of 3 comparisons show no effect"},
-      {"series: two, trend: rises, to: 200, smallest: .31", CV_LAB_NO_EFFECT, "different in only 1 of 16"},
-  };
-  judge_all(HEAD(BY_PARAMETER), metrics, rarely, judged, CV_COUNT(judged));
-  static const struct judged medians[] = {
-      {"series: two, below: one, at: 200, smallest: .5", CV_LAB_UNDECIDED,
-       "too few replicates differ, 0 of 16, to bound the difference"},
-  };
-  judge_all(HEAD(BY_PARAMETER), "  metrics: [accuracy, pulls]\n  statistic: median-of-means\n", rarely, medians,
-            CV_COUNT(medians));
-}
-
-static void test_the_answer_names_the_difference(void **state) {
-  static const char *const good[][2] = {{"8.4", "no effect larger than 8.4"}, {"10%", "no effect larger than 10 %"}};
-  for (size_t i = 0; i < CV_COUNT(good); i++) {
-    struct made made;
-    struct cv_lab_claim claim;
-    char text[400];
-    (void)snprintf(text, sizeof(text),
-                   "    - {says: x, metric: regret, series: two, below: one, at: 100, smallest: %s}\n", good[i][0]);
-    make(&made, HEAD(BY_PARAMETER), "", text, unpaired);
-    cv_lab_claim_judge(&made.dataset, 0, &claim);
-    assert_string_equal(claim.answer, good[i][1]);
-    drop(&made);
-  }
 }
 
 /* Of one 13, 12 and 3 of the 16 replicates are .01 to .16 of two, the others ten times it and more, so that its mean is
@@ -460,7 +297,7 @@ static void test_averages_of_comparisons(void **state) {
        "on average over 3 comparisons one has 101.7 ± 0.075, two has 100, expected more; paired, 22.4 standard errors "
        "in "
        "16 replicates"},
-      {"series: one, above: two, at: [100, 200], average: true", CV_LAB_HOLDS,
+      {"series: one, above: two, at: [100, 200], average: true, smallest: .5", CV_LAB_HOLDS,
        "on average over 2 comparisons one has 101"},
       {"series: one, below: [two, \"two, b\"], average: true", CV_LAB_FAILS,
        "on average over 6 comparisons one has 101.7 ± 0.075, two has 100, expected less"},
@@ -512,7 +349,7 @@ static void test_of_a_run_the_last_moment_counts(void **state) {
 /* Series "gap, epsilon .1" is compared with "dp-se, epsilon .1" alone. */
 static void test_cells_of_a_grid_are_compared_with_each_other(void **state) {
   static const struct judged judged[] = {
-      {"series: two, above: one", CV_LAB_HOLDS, "all 6 comparisons hold"},
+      {"series: two, above: one, smallest: .5", CV_LAB_HOLDS, "all 6 comparisons hold"},
       {"series: one, at: 100, least: 89.5", CV_LAB_FAILS, "1 of 2 comparisons fail"},
   };
   static const char head[] =
@@ -570,27 +407,6 @@ static void test_many_points_are_no_reason_to_fall(void **state) {
   assert_int_equal(held, 0);
 }
 
-/* The difference is as large as the smallest of interest: in 2.3 % of the runs it is wrongly called smaller. */
-static double just_of_interest(size_t series, size_t point, uint64_t replicate) {
-  return cv_rng_normal(&chance.rng) + (series == 0 ? 1.1 : 0);
-}
-
-static void test_an_effect_of_interest_is_seldom_missed(void **state) {
-  enum { RUNS = 1000 };
-  size_t missed = 0;
-  cv_rng_seeded_init(&chance, 6, CV_RNG_SCORE, 0, 0);
-  for (size_t run = 0; run < RUNS; run++) {
-    struct made made;
-    struct cv_lab_claim claim;
-    make(&made, HEAD(BY_PARAMETER), "",
-         "    - {says: so it is, metric: regret, series: two, below: one, at: 100, smallest: 1.1}\n", just_of_interest);
-    cv_lab_claim_judge(&made.dataset, 0, &claim);
-    missed += claim.verdict == CV_LAB_NO_EFFECT;
-    drop(&made);
-  }
-  assert_in_range(missed, 9, 37); /* 22.75 and three deviations */
-}
-
 static void test_messages_about_bad_claims(void **state) {
   static const struct {
     const char *claim, *message;
@@ -604,8 +420,8 @@ static void test_messages_about_bad_claims(void **state) {
       {"{says: x, series: one, metric: regret, below: one}",
        "15:53: series \"one\" is compared with itself; expected another series"},
       {"{says: x, series: one, metric: regret}",
-       "15:7: the claim has no comparison; expected least, most, equals, below, above, approaches, near, trend, growth "
-       "or reason"},
+       "15:7: the claim has no comparison; expected least, most, equals, below, above, approaches, near, trend, "
+       "growth, order or reason"},
       {"{says: x, series: one, metric: regret, least: 1, most: 2}",
        "15:56: the claim has least and most; expected one of them"},
       {"{series: one, metric: regret, least: 1}", "15:7: the claim has no \"says\"; expected a sentence"},
@@ -776,9 +592,6 @@ int main(void) {
       cmocka_unit_test(test_what_chance_can_do_is_not_judged),
       cmocka_unit_test(test_what_is_missing_is_not_judged),
       cmocka_unit_test(test_replicates_that_are_all_alike),
-      cmocka_unit_test(test_effects_that_are_smaller_than_of_interest),
-      cmocka_unit_test(test_effects_of_few_differing_replicates_are_bounded_exactly),
-      cmocka_unit_test(test_the_answer_names_the_difference),
       cmocka_unit_test(test_medians_are_judged_by_the_sign_test),
       cmocka_unit_test(test_ties_in_the_sign_test),
       cmocka_unit_test(test_medians_of_what_has_no_ratio),
@@ -789,7 +602,6 @@ int main(void) {
       cmocka_unit_test(test_of_a_run_the_last_moment_counts),
       cmocka_unit_test(test_cells_of_a_grid_are_compared_with_each_other),
       cmocka_unit_test(test_many_points_are_no_reason_to_fall),
-      cmocka_unit_test(test_an_effect_of_interest_is_seldom_missed),
       cmocka_unit_test(test_messages_about_bad_claims),
       cmocka_unit_test(test_whose_claim_it_is),
       cmocka_unit_test(test_a_reason_stands_for_itself),
