@@ -88,7 +88,7 @@ static enum cv_err take_exposure(struct cv_outcome *outcome, const struct cv_out
                                       .source = &known->file->source,
                                       .spec = spec,
                                       .tokens = tokens,
-                                      .token_micro = outcome->progress.epsilon_spent_micro,
+                                      .token_micro = outcome->progress.epsilon_spent_micro + outcome->neutral_micro,
                                       .is_exact = cv_spec_is_exact(spec),
                                       .is_seed_known = known->is_seed_known};
   enum cv_err err = cv_exposure_find(&ask, &outcome->exposure);
@@ -134,6 +134,7 @@ enum cv_err cv_outcome_init(struct cv_outcome *outcome, const struct cv_finished
   take_standings(outcome, finished);
   outcome->unit = cv_unit_of(known->file);
   outcome->epsilon_micro = known->spec == NULL ? 0 : known->spec->epsilon_micro;
+  outcome->neutral_micro = known->file == NULL ? 0 : known->file->file.gold.gold.epsilon_micro;
   const struct cv_policy_class *class = known->spec == NULL ? NULL : cv_policy_find(known->spec->policy.name);
   outcome->assumption = assumption_of(known->spec);
   outcome->has_duels = class != NULL && class->duels;
@@ -192,6 +193,7 @@ enum cv_err cv_outcome_take_part(struct cv_outcome *outcome, const struct cv_adv
       return cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
     }
   }
+  outcome->neutral_micro = export->neutrals > 0 ? export->neutral_epsilon_micro : outcome->neutral_micro;
   outcome->is_exported = true;
   return CV_OK;
 }
@@ -280,7 +282,13 @@ static void print_token(const struct cv_outcome *outcome, FILE *to) {
   if (outcome->epsilon_micro > 0) {
     (void)fprintf(to, " of %g", (double)outcome->epsilon_micro / (double)CV_MICRO);
   }
-  (void)fprintf(to, " spent on each token\n");
+  (void)fprintf(to, " spent on each token");
+  if (outcome->neutral_micro > 0) {
+    (void)fprintf(to, ", and %g on the numbers of neutral tokens: %g in all",
+                  (double)outcome->neutral_micro / (double)CV_MICRO,
+                  (double)(spent + outcome->neutral_micro) / (double)CV_MICRO);
+  }
+  (void)fputc('\n', to);
 }
 
 void cv_outcome_print_epsilon(const struct cv_outcome *outcome, FILE *to) {

@@ -38,6 +38,7 @@ struct cv_outcome {
   bool has_bound;              /* a ranking of simulated items whose tokens are 0 or 1 */
   struct cv_bound bound;       /* the fewest tokens that an equally private ranking needs on average */
   uint64_t epsilon_micro;      /* the campaign's limit; 0: unknown */
+  uint64_t neutral_micro; /* charged for each token besides, for the numbers of neutral tokens; 0: none, or unknown */
   bool is_exact;               /* the campaign has no noise: the third-party saw exact sums */
   struct cv_exposure exposure; /* of the rows of its data file, if that is known */
   struct cv_unit unit;         /* of that file's scores */

@@ -86,8 +86,8 @@ static json_t *neutral_json(const struct cv_outcome *outcome) {
     uint32_t arm = outcome->order[i];
     items = cv_json_set(items, outcome->name[arm], json_integer(lies->neutral[arm]));
   }
-  return json_pack("{s:I, s:f, s:o}", "most", (json_int_t)lies->neutral_most, "radius", lies->neutral_radius, "items",
-                   items);
+  return json_pack("{s:I, s:f, s:I, s:o}", "most", (json_int_t)lies->neutral_most, "radius", lies->neutral_radius,
+                   "epsilon_micro", (json_int_t)outcome->neutral_micro, "items", items);
 }
 
 /* Null without a bound, and where it is infinite or 0. */

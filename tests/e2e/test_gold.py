@@ -335,6 +335,7 @@ def test_the_example_ranks_the_items_that_are_not_gold(tmp_path):
         {"Station Buffet", "Last Stop"}]
     names = {name for names in result["classes"] for name in names}
     assert set(result["item_tokens"]) == names == set(result["neutral"]["items"])
+    assert (result["epsilon_spent_micro"], result["neutral"]["epsilon_micro"]) == (500_000, 100_000)
     # What the ranking bears beside the neutral tokens: it was told to bear 250 false tokens in all.
     assert 250 < result["lies"]["safe"] + result["neutral"]["most"] < 350
     assert sum(result["neutral"]["items"].values()) < result["neutral"]["most"] < 250

@@ -296,7 +296,11 @@ static void test_print_of_neutral_tokens(void **state) {
                                   .least = {.safe = 0, .turn = 25}};
   assert_true(outcome.lies.of_arm != NULL && outcome.lies.neutral != NULL);
   outcome.lies.neutral[3] = -17;
+  outcome.neutral_micro = 70000;
   char *text = printed(&outcome);
+  assert_non_null(strstr(
+      text,
+      "epsilon     0.125 of 0.25 spent on each token, and 0.07 on the numbers of neutral tokens: 0.195 in all\n"));
   assert_non_null(strstr(text,
                          "\nneutral     at most 1,300 tokens, of workers found by gold items; each item's number ± 71\n"
                          "lies        not known: the tokens of workers found by gold items may make a wrong class more "
@@ -308,6 +312,7 @@ static void test_print_of_neutral_tokens(void **state) {
   json_t *result = cv_result_json(&outcome, "ppar"), *neutral = json_object_get(result, "neutral");
   assert_int_equal(json_integer_value(json_object_get(neutral, "most")), 1300);
   assert_near(json_real_value(json_object_get(neutral, "radius")), 71, 0);
+  assert_int_equal(json_integer_value(json_object_get(neutral, "epsilon_micro")), 70000);
   assert_int_equal(json_integer_value(json_object_get(json_object_get(neutral, "items"), "spelt")), -17);
   assert_true(json_is_null(json_object_get(json_object_get(result, "lies"), "safe")));
   json_decref(result);
