@@ -13,9 +13,8 @@ enum { OUTSIDE = 20 };
 
 struct making {
   const struct cv_forecast_ask *ask;
+  struct cv_forecast_shared *shared;
   struct cv_forecast *forecast;
-  struct cv_game game;
-  struct cv_strata strata;
 };
 
 static bool is_over(void *data) {
@@ -49,8 +48,22 @@ static bool is_undecided(const struct cv_standing *standing) {
   return !cv_standing_is_decided(standing) && !cv_standing_is_parked(standing);
 }
 
+/* The number of classes that a parked item may be in. */
+static uint32_t width_of(const struct cv_standing *standing) {
+  return standing->rank_last - standing->rank_class + 1;
+}
+
+static uint64_t most_of(const uint64_t *value, uint32_t count) {
+  uint64_t most = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    most = value[i] > most ? value[i] : most;
+  }
+  return most;
+}
+
 static struct cv_forecast_run take_run(const struct cv_prepared *campaign, const struct cv_trial *trial) {
   struct cv_forecast_run run = {.tokens = trial->total.pulls,
+                                .most = most_of(trial->pulls, campaign->file.spec.arms),
                                 .rounds = trial->total.rounds,
                                 .paid_micro = trial->total.paid_micro,
                                 .reward = trial->total.reward,
@@ -62,34 +75,47 @@ static struct cv_forecast_run take_run(const struct cv_prepared *campaign, const
     return run;
   }
   for (uint32_t i = 0; i < campaign->file.spec.arms; i++) {
-    run.undecided += is_undecided(&trial->standing[i]);
-    run.parked += cv_standing_is_parked(&trial->standing[i]);
+    const struct cv_standing *standing = &trial->standing[i];
+    run.undecided += is_undecided(standing);
+    run.parked += cv_standing_is_parked(standing);
+    run.widest = cv_standing_is_parked(standing) && width_of(standing) > run.widest ? width_of(standing) : run.widest;
   }
   return run;
 }
 
-/* Sums, until average() divides them by the runs. */
-static void add_arms(struct cv_forecast *forecast, const struct cv_trial *trial, bool is_ranking) {
+/* Of a further run: counts, and means of `runs` runs. */
+static void add_arms(struct cv_forecast *forecast, const struct cv_trial *trial, bool is_ranking, uint32_t runs) {
   for (uint32_t i = 0; i < forecast->arms; i++) {
     struct cv_forecast_arm *arm = &forecast->arm[i];
     const struct cv_standing *standing = &trial->standing[i];
+    double radius = standing->tokens == 0 ? (double)NAN : standing->radius;
     arm->undecided += is_ranking && is_undecided(standing);
-    arm->parked += is_ranking && cv_standing_is_parked(standing);
+    if (is_ranking && cv_standing_is_parked(standing)) {
+      arm->first = arm->parked == 0 || standing->rank_class < arm->first ? standing->rank_class : arm->first;
+      arm->last = standing->rank_last > arm->last ? standing->rank_last : arm->last;
+      arm->parked++;
+    }
     arm->used_up += trial->used_up == i || standing->held == CV_HELD_USED_UP;
-    arm->tokens += (double)trial->pulls[i];
-    arm->radius += standing->tokens == 0 ? (double)NAN : standing->radius;
+    arm->tokens += ((double)trial->pulls[i] - arm->tokens) / runs;
+    arm->radius += (radius - arm->radius) / runs;
   }
 }
 
 static enum cv_err run_trial(struct making *making, const struct cv_prepared *campaign, uint64_t seed,
                              struct cv_why *why) {
   struct cv_forecast *forecast = making->forecast;
-  struct cv_trial trial = {.campaign = campaign, .seed = seed, .as_deployed = true, .is_over = is_over, .data = making};
+  bool is_own = campaign != making->ask->campaign; /* then its items are not those of the strata */
+  struct cv_trial trial = {.campaign = campaign,
+                           .seed = seed,
+                           .strata = is_own ? NULL : &making->shared->strata,
+                           .as_deployed = true,
+                           .is_over = is_over,
+                           .data = making};
   const struct cv_adversary *adversary = cv_quality_adversary(campaign->source.quality);
   enum cv_err err = CV_OK;
   if (adversary != NULL) {
-    err = cv_game_set(&making->game, adversary, campaign->file.spec.tokens, why);
-    trial.game = &making->game;
+    err = cv_game_set(&making->shared->game, adversary, campaign->file.spec.tokens, why);
+    trial.game = &making->shared->game;
   }
   if (err == CV_OK) {
     err = cv_trial_run(&trial, why);
@@ -97,64 +123,75 @@ static enum cv_err run_trial(struct making *making, const struct cv_prepared *ca
   /* Of a run that was stopped only the first one counts, if there is nothing else. */
   if (err == CV_OK && (trial.end != CV_TRIAL_STOPPED || forecast->runs == 0)) {
     forecast->run[forecast->runs] = take_run(campaign, &trial);
-    add_arms(forecast, &trial, campaign->kind == CV_POLICY_RANKING);
+    add_arms(forecast, &trial, campaign->kind == CV_POLICY_RANKING, forecast->runs + 1);
     forecast->runs += trial.end != CV_TRIAL_STOPPED;
   }
   cv_trial_fini(&trial);
   return err;
 }
 
-static enum cv_err make_run(struct making *making, uint32_t number, struct cv_why *why) {
-  const struct cv_forecast_ask *ask = making->ask;
-  uint64_t seed = seed_of(ask, number);
+enum cv_err cv_forecast_run(const struct cv_forecast_ask *ask, struct cv_forecast_shared *shared,
+                            struct cv_forecast *forecast, struct cv_why *why) {
+  struct making making = {.ask = ask, .shared = shared, .forecast = forecast};
+  uint64_t seed = seed_of(ask, forecast->runs);
+  CV_REQUIRE(forecast->runs < ask->runs);
   /* A campaign's arms are the trial's items only if none is gold. */
   bool is_own = ask->is_drawn || ask->campaign->file.gold.gold.items > 0;
   if (!is_own) {
     cv_quality_reorder(ask->campaign->source.quality, seed);
-    return run_trial(making, ask->campaign, seed, why);
+    return run_trial(&making, ask->campaign, seed, why);
   }
   struct cv_prepared own;
   CV_TRY(cv_instance_draw(ask->campaign, ask->is_drawn ? seed : ask->campaign->seed, ask->guess, &own, why));
-  enum cv_err err = run_trial(making, &own, seed, why);
+  enum cv_err err = run_trial(&making, &own, seed, why);
   cv_prepared_fini(&own);
   return err;
 }
 
 /* ---- all runs ---- */
 
-static void average(struct cv_forecast *forecast) {
-  double runs = forecast->runs == 0 ? 1 : forecast->runs;
-  for (uint32_t i = 0; i < forecast->arms; i++) {
-    forecast->arm[i].tokens /= runs;
-    forecast->arm[i].radius /= runs;
-  }
+enum cv_err cv_forecast_shared_init(const struct cv_prepared *campaign, struct cv_forecast_shared *ret,
+                                    struct cv_why *why) {
+  *ret = (struct cv_forecast_shared){0};
+  return cv_strata_init(campaign->source.quality, &ret->strata, why);
 }
 
-enum cv_err cv_forecast_make(const struct cv_forecast_ask *ask, struct cv_forecast *ret, struct cv_why *why) {
+void cv_forecast_shared_fini(struct cv_forecast_shared *shared) {
+  cv_game_fini(&shared->game);
+  cv_strata_fini(&shared->strata);
+}
+
+enum cv_err cv_forecast_init(const struct cv_forecast_ask *ask, struct cv_forecast *ret, struct cv_why *why) {
   struct cv_forecast forecast = {.arms = ask->campaign->file.spec.arms};
-  struct making making = {.ask = ask, .forecast = &forecast};
   CV_REQUIRE(ask->runs > 0);
   forecast.run = calloc(ask->runs, sizeof(*forecast.run));
   forecast.arm = calloc(forecast.arms, sizeof(*forecast.arm));
-  enum cv_err err = CV_OK;
   if (forecast.run == NULL || forecast.arm == NULL) {
-    err = cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
-  } else {
-    err = cv_strata_init(ask->campaign->source.quality, &making.strata, why);
+    cv_forecast_fini(&forecast);
+    return cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
   }
-  for (uint32_t i = 0; i < ask->runs && err == CV_OK && (i == 0 || !is_over(&making)); i++) {
-    err = make_run(&making, i, why);
+  *ret = forecast;
+  return CV_OK;
+}
+
+enum cv_err cv_forecast_make(const struct cv_forecast_ask *ask, struct cv_forecast_shared *shared,
+                             struct cv_forecast *ret, struct cv_why *why) {
+  struct cv_forecast forecast;
+  CV_TRY(cv_forecast_init(ask, &forecast, why));
+  enum cv_err err = CV_OK;
+  for (uint32_t i = 0; i < ask->runs && err == CV_OK; i++) {
+    if (i > 0 && ask->is_over != NULL && ask->is_over(ask->data, i)) {
+      break;
+    }
+    err = cv_forecast_run(ask, shared, &forecast, why);
     if (forecast.runs != i + 1) {
       break; /* it was stopped */
     }
   }
-  cv_game_fini(&making.game);
-  cv_strata_fini(&making.strata);
   if (err != CV_OK) {
     cv_forecast_fini(&forecast);
     return err;
   }
-  average(&forecast);
   *ret = forecast;
   return CV_OK;
 }
@@ -172,6 +209,12 @@ static int compare(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
+struct cv_range cv_range_of(double *value, uint32_t n) {
+  uint32_t out = (n - 1) / OUTSIDE; /* values outside the range at each end */
+  qsort(value, n, sizeof(*value), compare);
+  return (struct cv_range){value[out], (value[(n - 1) / 2] + value[n / 2]) / 2, value[n - 1 - out]};
+}
+
 struct cv_range cv_forecast_range(const struct cv_forecast *forecast, cv_forecast_value *value) {
   uint32_t n = forecast->runs == 0 ? 1 : forecast->runs;
   double *values = calloc(n, sizeof(*values));
@@ -182,9 +225,7 @@ struct cv_range cv_forecast_range(const struct cv_forecast *forecast, cv_forecas
   for (uint32_t i = 0; i < n; i++) {
     values[i] = value(&forecast->run[i]);
   }
-  qsort(values, n, sizeof(*values), compare);
-  uint32_t out = (n - 1) / OUTSIDE; /* runs outside the range at each end */
-  struct cv_range range = {values[out], (values[(n - 1) / 2] + values[n / 2]) / 2, values[n - 1 - out]};
+  struct cv_range range = cv_range_of(values, n);
   free(values);
   return range;
 }
@@ -203,6 +244,10 @@ double cv_forecast_undecided(const struct cv_forecast_run *run) {
 
 double cv_forecast_parked(const struct cv_forecast_run *run) {
   return run->parked;
+}
+
+double cv_forecast_widest(const struct cv_forecast_run *run) {
+  return run->widest;
 }
 
 double cv_forecast_open(const struct cv_forecast_run *run) {

@@ -81,6 +81,15 @@ bool cv_gold_finds(double error, double level, uint32_t answers, uint32_t wrong)
   return largest + log(sum / ALTERNATIVES) >= -log(level);
 }
 
+double cv_gold_expected(const struct cv_gold *gold, uint32_t assignments) {
+  double share = gold->share_micro / 1e6, n = assignments, expected = 0, below = 0;
+  for (uint32_t k = 0; k < gold->items && k < assignments; k++) {
+    below += exp(lgamma(n + 1) - lgamma(k + 1.) - lgamma(n - k + 1) + k * log(share) + (n - k) * log1p(-share));
+    expected += fmax(0, 1 - below); /* the probability of more than k */
+  }
+  return expected;
+}
+
 int64_t cv_gold_neutral(const struct cv_local *law, struct cv_rng *rng) {
   if (!law->bits) {
     return CV_GRID / 2;

@@ -73,6 +73,8 @@ bool cv_gold_is_wrong(const struct cv_gold *gold, const struct cv_local *law, ui
 double cv_gold_error(const struct cv_gold *gold, const struct cv_local *law);
 /* Whether the test finds a worker with so many answers, of which `wrong` are wrong. */
 bool cv_gold_finds(double error, double level, uint32_t answers, uint32_t wrong);
+/* The expected number of gold items among so many assignments of a worker, each of which is asked once. */
+double cv_gold_expected(const struct cv_gold *gold, uint32_t assignments);
 /* A token that says nothing: the score 1/2, or a bit drawn as for that score. */
 int64_t cv_gold_neutral(const struct cv_local *law, struct cv_rng *rng);
 

@@ -7,10 +7,11 @@
 
 #include "common/base/grid.h"
 #include "common/base/local.h"
+#include "deploy/launcher/outlook_change.h"
+#include "deploy/launcher/outlook_runs.h"
 #include "prepare/bound.h"
 
 enum {
-  ROW_RUNS = 20,
   ADVICE_RUNS = 10,
   TOKENS_MAX_POWER = 12, /* limits.tokens goes up to 10^12 */
   LIMIT_TIMES = 100,     /* how far a larger limit is looked for */
@@ -37,125 +38,58 @@ static bool is_over(void *data, uint32_t runs) {
   return now >= share->last_ms || (runs > 0 && now >= share->until_ms);
 }
 
-static enum cv_err simulate(const struct cv_outlook_ask *ask, const struct cv_prepared *campaign, uint32_t runs,
-                            struct share share, struct cv_forecast *ret, struct cv_why *why) {
-  const struct cv_forecast_ask forecast = {.campaign = campaign,
-                                           .is_drawn = ask->is_drawn,
-                                           .guess = ask->guess,
-                                           .seed = ask->seed,
-                                           .runs = runs < ask->runs ? runs : ask->runs,
-                                           .is_over = is_over,
-                                           .data = &share};
-  return cv_forecast_make(&forecast, ret, why);
+/* ---- people and time ---- */
+
+double cv_outlook_people_of(const struct cv_tempo *tempo, const struct cv_forecast_run *run) {
+  return cv_tempo_people(tempo, (double)run->tokens, (double)run->most);
 }
 
-/* ---- a setting changed ---- */
-
-enum setting { ALPHA, EPSILON, ROUND, LIMIT };
-
-struct change {
-  enum setting setting;
-  double value;
-};
-
-static const char *const keys[] = {[ALPHA] = "alpha", [EPSILON] = "epsilon", [ROUND] = "tokens_per_round"};
-
-/* The parameters that hold the setting; NULL: a field of the spec does. */
-static struct cv_params *params_of(struct cv_spec *spec, enum setting setting) {
-  if (setting == LIMIT || (setting == EPSILON && cv_spec_has_noise(spec))) {
-    return NULL;
-  }
-  return setting == EPSILON ? &spec->privatizer.params : &spec->policy.params;
+double cv_outlook_seconds_of(const struct cv_tempo *tempo, const struct cv_forecast_run *run) {
+  return cv_tempo_seconds(tempo, (double)run->tokens, (double)run->rounds, cv_outlook_people_of(tempo, run));
 }
 
-/* The value that the campaign has; 0: the setting does not apply to it. */
-static double value_of(const struct cv_spec *spec, enum setting setting) {
-  struct cv_spec copy = *spec; /* its arrays are borrowed */
-  const struct cv_params *params = params_of(&copy, setting);
-  if (params == NULL) {
-    return setting == LIMIT ? (double)spec->tokens : (double)spec->epsilon_micro / (double)CV_MICRO;
+double *cv_outlook_values(const struct cv_tempo *tempo, const struct cv_forecast *forecast, cv_outlook_value *of) {
+  uint32_t n = forecast->runs == 0 ? 1 : forecast->runs;
+  double *values = calloc(n, sizeof(*values));
+  for (uint32_t i = 0; i < n && values != NULL; i++) {
+    values[i] = of(tempo, &forecast->run[i]);
   }
-  const struct cv_param *param = cv_params_find(params, keys[setting]);
-  return param == NULL || param->is_text ? 0 : param->number;
+  return values;
 }
 
-/* A copy that borrows all but its settings. CV_ERR_INVALID if a campaign cannot have this value. */
-static enum cv_err change(const struct cv_prepared *of, struct change change, struct cv_prepared *ret) {
-  struct cv_prepared other = *of;
-  struct cv_spec *spec = &other.file.spec;
-  struct cv_params *params = params_of(spec, change.setting);
-  const struct cv_param *bad;
-  if (params != NULL) {
-    CV_TRY(cv_params_set_number(params, keys[change.setting], change.value));
-  } else if (change.setting == LIMIT) {
-    spec->tokens = (uint64_t)change.value;
-  } else {
-    spec->epsilon_micro = (uint64_t)(change.value * (double)CV_MICRO + .5);
+static struct cv_range range_of(const struct cv_tempo *tempo, const struct cv_forecast *forecast,
+                                cv_outlook_value *of) {
+  uint32_t n = forecast->runs == 0 ? 1 : forecast->runs;
+  double *values = cv_outlook_values(tempo, forecast, of);
+  if (values == NULL) {
+    double first = of(tempo, &forecast->run[0]);
+    return (struct cv_range){first, first, first};
   }
-  CV_TRY(cv_policy_check(&spec->policy, &bad, NULL));
-  CV_TRY(cv_spec_check(spec, NULL));
-  CV_TRY(cv_policy_fits_told(spec, NULL));
-  *ret = other;
-  return CV_OK;
+  struct cv_range range = cv_range_of(values, n);
+  free(values);
+  return range;
 }
 
-/* ---- the table of other settings ---- */
-
-static void say_change(struct change change, char *to, size_t size) {
-  (void)snprintf(to, size, "%s %.6g", keys[change.setting], change.value);
-}
-
-/* A row without runs says that there was no time, or that a campaign cannot be so. */
-static enum cv_err take_row(struct cv_outlook *outlook, struct change what, struct share share, struct cv_why *why) {
-  struct cv_prepared other;
-  struct cv_forecast forecast;
-  struct cv_outlook_row *row = &outlook->row[outlook->rows];
-  if (change(outlook->ask.campaign, what, &other) != CV_OK) {
-    return CV_OK;
-  }
-  *row = (struct cv_outlook_row){.token_micro = cv_exposure_token_micro(&other.file)};
-  say_change(what, row->what, sizeof(row->what));
-  outlook->rows++;
-  if (is_over(&share, 0)) {
-    return CV_OK;
-  }
-  CV_TRY(simulate(&outlook->ask, &other, ROW_RUNS, share, &forecast, why));
-  row->runs = forecast.runs;
-  row->tokens = cv_forecast_range(&forecast, cv_forecast_tokens);
-  row->undecided = cv_forecast_range(&forecast, cv_forecast_undecided);
-  row->parked = cv_forecast_range(&forecast, cv_forecast_parked);
-  row->regret = cv_forecast_range(&forecast, cv_forecast_regret);
-  row->seconds = cv_tempo_seconds(&outlook->ask.tempo, row->tokens.median,
-                                  cv_forecast_range(&forecast, cv_forecast_rounds).median);
-  cv_forecast_fini(&forecast);
-  return CV_OK;
-}
-
-static enum cv_err take_rows(struct cv_outlook *outlook, uint64_t start_ms, struct cv_why *why) {
-  static const enum setting settings[] = {ALPHA, EPSILON, ROUND};
-  for (size_t i = 0; i < 2 * CV_COUNT(settings); i++) {
-    double value = value_of(&outlook->ask.campaign->file.spec, settings[i / 2]);
-    double other = i % 2 == 0 ? value * 2 : value / 2;
-    double until = .4 + .3 * (double)(i + 1) / (2 * CV_COUNT(settings));
-    if (settings[i / 2] == ROUND) {
-      other = ceil(other);
-    }
-    if (value > 0 && (other < value || other > value)) {
-      struct share share = share_of(&outlook->ask, start_ms, until, until);
-      CV_TRY(take_row(outlook, (struct change){settings[i / 2], other}, share, why));
-    }
-  }
-  return CV_OK;
+struct cv_range cv_outlook_seconds(const struct cv_tempo *tempo, const struct cv_forecast *forecast) {
+  return range_of(tempo, forecast, cv_outlook_seconds_of);
 }
 
 /* ---- what would help ---- */
 
 /* Whether nine of `runs` in ten leave no item undecided or parked; *ret_tokens is what the longest one took. */
-static enum cv_err try_runs(const struct cv_outlook *outlook, const struct cv_prepared *other, uint32_t runs,
+static enum cv_err try_runs(struct cv_outlook *outlook, const struct cv_prepared *other, uint32_t runs,
                             struct share share, bool *ret, double *ret_tokens, struct cv_why *why) {
+  const struct cv_outlook_ask *ask = &outlook->ask;
+  const struct cv_forecast_ask what = {.campaign = other,
+                                       .is_drawn = ask->is_drawn,
+                                       .guess = ask->guess,
+                                       .seed = ask->seed,
+                                       .runs = runs < ask->runs ? runs : ask->runs,
+                                       .is_over = is_over,
+                                       .data = &share};
   struct cv_forecast forecast;
   uint32_t left = 0;
-  CV_TRY(simulate(&outlook->ask, other, runs, share, &forecast, why));
+  CV_TRY(cv_forecast_make(&what, &outlook->shared, &forecast, why));
   for (uint32_t i = 0; i < forecast.runs; i++) {
     left += cv_forecast_open(&forecast.run[i]) > 0;
   }
@@ -166,10 +100,10 @@ static enum cv_err try_runs(const struct cv_outlook *outlook, const struct cv_pr
 }
 
 /* The same for a changed campaign. One run tells most of those that do not help. */
-static enum cv_err would_rank(const struct cv_outlook *outlook, struct change what, struct share share, bool *ret,
+static enum cv_err would_rank(struct cv_outlook *outlook, struct cv_change what, struct share share, bool *ret,
                               double *ret_tokens, struct cv_why *why) {
   struct cv_prepared other;
-  *ret = !is_over(&share, 0) && change(outlook->ask.campaign, what, &other) == CV_OK;
+  *ret = !is_over(&share, 0) && cv_change_make(outlook->ask.campaign, what, &other) == CV_OK;
   for (uint32_t runs = 1; *ret && runs <= ADVICE_RUNS; runs *= ADVICE_RUNS) {
     CV_TRY(try_runs(outlook, &other, runs, share, ret, ret_tokens, why));
   }
@@ -185,12 +119,12 @@ static double round_up(double value) {
 /* The alpha above the campaign's at which all items are ranked; a person would type these. */
 static enum cv_err find_alpha(struct cv_outlook *outlook, uint64_t start_ms, struct cv_why *why) {
   static const double values[] = {.005, .01, .02, .03, .05, .07, .1, .12, .15, .2, .25, .3, .4, .5};
-  double own = value_of(&outlook->ask.campaign->file.spec, ALPHA), tokens;
+  double own = cv_change_value(&outlook->ask.campaign->file.spec, CV_CHANGE_ALPHA), tokens;
   for (size_t i = 0; i < CV_COUNT(values) && !(outlook->alpha > 0); i++) {
     bool helps;
     if (values[i] > own * 1.01) {
-      CV_TRY(would_rank(outlook, (struct change){ALPHA, values[i]}, share_of(&outlook->ask, start_ms, .85, .85), &helps,
-                        &tokens, why));
+      CV_TRY(would_rank(outlook, (struct cv_change){CV_CHANGE_ALPHA, values[i]},
+                        share_of(&outlook->ask, start_ms, .85, .85), &helps, &tokens, why));
       outlook->alpha = helps ? values[i] : 0;
     }
   }
@@ -204,11 +138,11 @@ static enum cv_err find_limit(struct cv_outlook *outlook, uint64_t start_ms, str
   double own = (double)outlook->ask.campaign->file.spec.tokens;
   double most = fmin(own * LIMIT_TIMES, pow(10, TOKENS_MAX_POWER)), tokens = own, unused;
   bool helps;
-  CV_TRY(would_rank(outlook, (struct change){LIMIT, most}, share, &helps, &tokens, why));
+  CV_TRY(would_rank(outlook, (struct cv_change){CV_CHANGE_LIMIT, most}, share, &helps, &tokens, why));
   for (double limit = round_up(fmax(tokens, own) * 1.1); helps && limit <= most && outlook->limit == 0;
        limit = round_up(limit * 2)) {
     bool suffices;
-    CV_TRY(would_rank(outlook, (struct change){LIMIT, limit}, share, &suffices, &unused, why));
+    CV_TRY(would_rank(outlook, (struct cv_change){CV_CHANGE_LIMIT, limit}, share, &suffices, &unused, why));
     outlook->limit = suffices ? (uint64_t)limit : 0;
   }
   return CV_OK;
@@ -272,12 +206,8 @@ static void take_ranges(struct cv_outlook *outlook) {
   outlook->regret = cv_forecast_range(forecast, cv_forecast_regret);
   outlook->reward = cv_forecast_range(forecast, cv_forecast_reward);
   outlook->paid = cv_forecast_range(forecast, cv_forecast_paid);
-  struct cv_range t = outlook->tokens, r = outlook->rounds;
-  outlook->seconds =
-      (struct cv_range){cv_tempo_seconds(tempo, t.low, r.low), cv_tempo_seconds(tempo, t.median, r.median),
-                        cv_tempo_seconds(tempo, t.high, r.high)};
-  outlook->people = (struct cv_range){cv_tempo_people(tempo, t.low), cv_tempo_people(tempo, t.median),
-                                      cv_tempo_people(tempo, t.high)};
+  outlook->seconds = cv_outlook_seconds(tempo, forecast);
+  outlook->people = range_of(tempo, forecast, cv_outlook_people_of);
   outlook->token_micro = cv_exposure_token_micro(&outlook->ask.campaign->file);
   outlook->worker_micro = cv_spec_worker_micro(&outlook->ask.campaign->file.spec, outlook->token_micro);
 }
@@ -285,14 +215,19 @@ static void take_ranges(struct cv_outlook *outlook) {
 enum cv_err cv_outlook_make(const struct cv_outlook_ask *ask, struct cv_outlook *ret, struct cv_why *why) {
   uint64_t start_ms = ask->now_ms();
   struct cv_outlook outlook = {.ask = *ask};
-  CV_TRY(simulate(ask, ask->campaign, ask->runs, share_of(ask, start_ms, .4, .9), &outlook.forecast, why));
-  take_ranges(&outlook);
-  enum cv_err err = take_exposure(&outlook, why);
+  double ms = (double)ask->budget_ms;
+  const struct cv_outlook_times times = {.start_ms = start_ms,
+                                         .until_ms = start_ms + (uint64_t)(.7 * ms),
+                                         .alone_ms = start_ms + (uint64_t)(.8 * ms),
+                                         .first_ms = start_ms + (uint64_t)(.9 * ms)};
+  CV_TRY(cv_forecast_shared_init(ask->campaign, &outlook.shared, why));
+  enum cv_err err = cv_outlook_run(&outlook, &times, why);
   if (err == CV_OK) {
-    err = take_distances(&outlook, why);
+    take_ranges(&outlook);
+    err = take_exposure(&outlook, why);
   }
   if (err == CV_OK) {
-    err = take_rows(&outlook, start_ms, why);
+    err = take_distances(&outlook, why);
   }
   if (err == CV_OK) {
     err = take_advice(&outlook, start_ms, why);
@@ -308,6 +243,7 @@ enum cv_err cv_outlook_make(const struct cv_outlook_ask *ask, struct cv_outlook 
 
 void cv_outlook_fini(struct cv_outlook *outlook) {
   cv_forecast_fini(&outlook->forecast);
+  cv_forecast_shared_fini(&outlook->shared);
   free(outlook->distance);
   outlook->distance = NULL;
 }

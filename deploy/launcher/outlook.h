@@ -27,17 +27,20 @@ struct cv_outlook_ask {
   struct cv_tempo tempo;
 };
 
-/* The campaign with one setting changed. */
+/* The campaign with one setting changed, and how its runs differ from the same runs of the campaign as it is
+ * (simulate/paired.h; NAN: too few runs). */
 struct cv_outlook_row {
   char what[48];
-  uint32_t runs; /* 0: it was not simulated */
+  uint32_t runs; /* 0: it was not simulated; else as many as of the campaign as it is */
   struct cv_range tokens, undecided, parked, regret;
-  double seconds;       /* median */
-  uint64_t token_micro; /* charge of a score */
+  double seconds;                                                      /* median */
+  uint64_t token_micro;                                                /* charge of a score */
+  struct cv_range token_ratio, time_ratio, open_change, regret_change; /* open: undecided or parked items */
 };
 
 struct cv_outlook {
   struct cv_outlook_ask ask;
+  struct cv_forecast_shared shared;
   struct cv_forecast forecast;
   struct cv_range tokens, rounds, undecided, parked, regret, reward, paid, seconds, people;
   uint64_t token_micro, worker_micro; /* charges of a score, and of a worker that gives all its tokens */
@@ -61,6 +64,24 @@ const char *cv_outlook_reason(const struct cv_outlook *outlook, uint32_t arm);
 /* The arms that a run left without a class, or parked between two, the most runs first, then by number; *ret_count of
  * them. The caller frees them; NULL when out of memory. */
 uint32_t *cv_outlook_undecided(const struct cv_outlook *outlook, uint32_t *ret_count);
+
+/* What is computed from a run: the people that it takes, and the seconds. */
+typedef double cv_outlook_value(const struct cv_tempo *tempo, const struct cv_forecast_run *run);
+double cv_outlook_people_of(const struct cv_tempo *tempo, const struct cv_forecast_run *run);
+double cv_outlook_seconds_of(const struct cv_tempo *tempo, const struct cv_forecast_run *run);
+/* Of all runs, or of the first one, which was stopped. The caller frees them; NULL when out of memory. */
+double *cv_outlook_values(const struct cv_tempo *tempo, const struct cv_forecast *forecast, cv_outlook_value *of);
+struct cv_range cv_outlook_seconds(const struct cv_tempo *tempo, const struct cv_forecast *forecast);
+
+struct cv_outlook_text {
+  char text[160];
+};
+/* The classes that a parked item may be in: "one class or the next", or how many these are at most. */
+struct cv_outlook_text cv_outlook_classes(const struct cv_outlook *outlook);
+/* What is compared in a row, in words: "tokens x 0.82 (0.75 to 0.9)", "no difference seen", ... */
+/* Whether a row differs from the campaign as it is: an interval leaves out what is the same. */
+bool cv_outlook_differs(const struct cv_outlook *outlook, const struct cv_outlook_row *row);
+struct cv_outlook_text cv_outlook_compare(const struct cv_outlook *outlook, const struct cv_outlook_row *row);
 
 /* Sets `line` and `caution`; part of cv_outlook_make(). */
 void cv_outlook_conclude(struct cv_outlook *outlook);

@@ -4,6 +4,7 @@
 #include "common/base/grid.h"
 #include "deploy/launcher/json.h"
 #include "deploy/launcher/outlook.h"
+#include "simulate/paired.h"
 
 static json_t *real(double value) {
   return isfinite(value) ? json_real(value) : json_null();
@@ -11,6 +12,13 @@ static json_t *real(double value) {
 
 static json_t *range_json(struct cv_range range) {
   return json_pack("{s:f, s:f, s:f}", "low", range.low, "median", range.median, "high", range.high);
+}
+
+/* Its ends may be infinite; null: there are too few runs for it. */
+static json_t *interval_json(struct cv_range range) {
+  return isnan(range.low) ? json_null()
+                          : json_pack("{s:o, s:o, s:o}", "low", real(range.low), "median", real(range.median), "high",
+                                      real(range.high));
 }
 
 static json_t *items_json(const struct cv_outlook *outlook) {
@@ -22,6 +30,8 @@ static json_t *items_json(const struct cv_outlook *outlook) {
     json_t *item = json_pack("{s:s, s:f, s:f, s:f, s:f, s:o}", "name", campaign->name[i], "undecided",
                              arm->undecided / runs, "parked", arm->parked / runs, "used_up", arm->used_up / runs,
                              "tokens", arm->tokens, "interval", real(arm->radius));
+    item = cv_json_set(item, "class", arm->parked == 0 ? json_null() : json_integer(arm->first));
+    item = cv_json_set(item, "last", arm->parked == 0 ? json_null() : json_integer(arm->last));
     item = cv_json_set(item, "distance", outlook->distance == NULL ? json_null() : real(outlook->distance[i]));
     item = cv_json_set(item, "why",
                        arm->undecided + arm->parked == 0 ? json_null() : json_string(cv_outlook_reason(outlook, i)));
@@ -46,6 +56,12 @@ static json_t *rows_json(const struct cv_outlook *outlook) {
       one = cv_json_set(one, "parked", range_json(row->parked));
       one = cv_json_set(one, "regret", range_json(row->regret));
       one = cv_json_set(one, "seconds", json_real(row->seconds));
+      one = cv_json_set(one, "difference",
+                        row->runs < CV_PAIRED_LEAST ? json_null() : json_boolean(cv_outlook_differs(outlook, row)));
+      one = cv_json_set(one, "token_ratio", interval_json(row->token_ratio));
+      one = cv_json_set(one, "time_ratio", interval_json(row->time_ratio));
+      one = cv_json_set(one, "open_change", interval_json(row->open_change));
+      one = cv_json_set(one, "regret_change", interval_json(row->regret_change));
     }
     rows = cv_json_append(rows, one);
   }
@@ -85,6 +101,7 @@ json_t *cv_outlook_json(const struct cv_outlook *outlook) {
   if (outlook->ask.campaign->kind == CV_POLICY_RANKING) {
     all = cv_json_set(all, "undecided", range_json(outlook->undecided));
     all = cv_json_set(all, "parked", range_json(outlook->parked));
+    all = cv_json_set(all, "widest", range_json(cv_forecast_range(&outlook->forecast, cv_forecast_widest)));
     all = cv_json_set(all, "advice", advice_json(outlook));
   } else {
     all = cv_json_set(all, "regret", range_json(outlook->regret));

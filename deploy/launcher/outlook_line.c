@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The conclusion of an outlook: one line that a person reads before anything else. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/grid.h"
@@ -37,6 +38,15 @@ static void say_amount(struct line *line, const struct cv_outlook *outlook, cons
         about(tokens.high, ceil).text);
   } else {
     say(line, "%s %s", cv_count_text((uint64_t)tokens.median).text, noun);
+  }
+}
+
+/* "4 days (2 hours to 12 days)". */
+static void say_time(struct line *line, struct cv_range seconds) {
+  struct cv_tempo_text low = cv_tempo_text(seconds.low), high = cv_tempo_text(seconds.high);
+  say(line, "%s", cv_tempo_text(seconds.median).text);
+  if (strcmp(low.text, high.text) != 0) {
+    say(line, " (%s to %s)", low.text, high.text);
   }
 }
 
@@ -96,6 +106,19 @@ static uint32_t incomplete_runs(const struct cv_forecast *forecast) {
   return count;
 }
 
+struct cv_outlook_text cv_outlook_classes(const struct cv_outlook *outlook) {
+  struct cv_outlook_text out = {"one class or the next"};
+  uint32_t widest = 0;
+  for (uint32_t i = 0; i < outlook->forecast.runs; i++) {
+    uint32_t of = outlook->forecast.run[i].widest;
+    widest = of > widest ? of : widest;
+  }
+  if (widest > 2) {
+    (void)snprintf(out.text, sizeof(out.text), "one of up to %u classes", widest);
+  }
+  return out;
+}
+
 static void say_ranking(struct line *line, const struct cv_outlook *outlook) {
   const struct cv_forecast *forecast = &outlook->forecast;
   uint32_t arms = forecast->arms, left = (uint32_t)ceil(outlook->undecided.median);
@@ -110,7 +133,7 @@ static void say_ranking(struct line *line, const struct cv_outlook *outlook) {
   }
   say(line, "; %u of %u items will be ranked", arms - left - parked, arms);
   if (parked > 0) {
-    say(line, " and %u as of one class or the next", parked);
+    say(line, " and %u as of %s", parked, cv_outlook_classes(outlook).text);
   }
   if (left > 0) {
     say_limit(line, outlook, is_limited);
@@ -149,14 +172,27 @@ static void say_stopped(struct line *line, const struct cv_outlook *outlook) {
   say(line, "; --seconds gives more time");
 }
 
+/* Runs that take longer than the deadline. */
+static uint32_t late_runs(const struct cv_outlook *outlook) {
+  const struct cv_forecast *forecast = &outlook->forecast;
+  uint64_t deadline_ms = outlook->ask.campaign->file.spec.deadline_ms;
+  uint32_t late = 0;
+  for (uint32_t i = 0; i < forecast->runs && deadline_ms > 0; i++) {
+    late += cv_outlook_seconds_of(&outlook->ask.tempo, &forecast->run[i]) * 1000 > (double)deadline_ms;
+  }
+  return late;
+}
+
 /* A deadline that comes before the end, and a wait for the next person that ends the campaign. */
 static void find_caution(struct cv_outlook *outlook) {
   const struct cv_spec *spec = &outlook->ask.campaign->file.spec;
   const struct cv_tempo *tempo = &outlook->ask.tempo;
   struct line line = {outlook->caution, sizeof(outlook->caution)};
-  if (spec->deadline_ms > 0 && outlook->seconds.median * 1000 > (double)spec->deadline_ms) {
-    say(&line, "limits.deadline of %s ends the campaign before that: expected about %s",
-        cv_text_time(spec->deadline_ms).text, cv_tempo_text(outlook->seconds.high * 1.2).text);
+  uint32_t late = late_runs(outlook), runs = outlook->forecast.runs;
+  if (20 * late > runs) {
+    say(&line, "limits.deadline of %s ends the campaign before that in %u of %u runs: expected ",
+        cv_text_time(spec->deadline_ms).text, late, runs);
+    say_time(&line, outlook->seconds);
   }
   double between = tempo->people_per_hour > 0 ? 3600 / tempo->people_per_hour : 0;
   /* Of people who come independently of each other, the longest of many waits is many times the mean. */
@@ -177,7 +213,8 @@ void cv_outlook_conclude(struct cv_outlook *outlook) {
   }
   say(&line, outlook->ask.guess != NULL ? "With guessed qualities expect " : "Expect ");
   say_amount(&line, outlook, kind == CV_POLICY_RECRUITMENT ? "hires" : "tokens");
-  say(&line, " and %s", cv_tempo_text(outlook->seconds.median).text);
+  say(&line, " and ");
+  say_time(&line, outlook->seconds);
   if (kind == CV_POLICY_RANKING) {
     say_ranking(&line, outlook);
   } else if (kind == CV_POLICY_RECRUITMENT) {

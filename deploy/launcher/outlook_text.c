@@ -7,6 +7,7 @@
 #include "common/base/text.h"
 #include "deploy/launcher/outlook.h"
 #include "deploy/launcher/progress.h"
+#include "simulate/paired.h"
 
 enum { ITEMS_SHOWN = 20, NAME_COLUMNS = 24, WHAT_COLUMNS = 24 };
 
@@ -54,6 +55,7 @@ static void print_time(const struct cv_outlook *outlook, FILE *to) {
 static void print_figures(const struct cv_outlook *outlook, FILE *to) {
   const struct cv_spec *spec = &outlook->ask.campaign->file.spec;
   enum cv_policy_kind kind = outlook->ask.campaign->kind;
+  const struct cv_tempo *tempo = &outlook->ask.tempo;
   uint32_t runs = outlook->forecast.runs;
   (void)fprintf(to, "%26s   range: 9 of 10 of %u simulated campaigns\n", "median", runs);
   print_count(kind == CV_POLICY_RECRUITMENT ? "hires" : "tokens", outlook->tokens, to);
@@ -68,10 +70,10 @@ static void print_figures(const struct cv_outlook *outlook, FILE *to) {
     (void)fputc('\n', to);
   } else {
     print_count("people", outlook->people, to);
-    (void)fprintf(
-        to, ", if each gives %s %s (tokens_per_worker)%s\n", cv_count_text(spec->tokens_per_worker).text,
-        spec->tokens_per_worker == 1 ? "score" : "scores",
-        cv_spec_questions(spec, 0) > 0 ? "; more where an item needs as many answers, one of each person" : "");
+    (void)fprintf(to, ", if each gives %s %s (tokens_per_worker)%s%s\n", cv_count_text(spec->tokens_per_worker).text,
+                  spec->tokens_per_worker == 1 ? "score" : "scores",
+                  outlook->ask.campaign->file.gold.gold.items > 0 ? ", those of gold items among them" : "",
+                  tempo->each_item > 0 ? spec->pairs ? ", of each pair one" : ", of each item one" : "");
   }
   if (kind == CV_POLICY_RANKING) {
     print_count("undecided", outlook->undecided, to);
@@ -79,7 +81,7 @@ static void print_figures(const struct cv_outlook *outlook, FILE *to) {
   }
   if (kind == CV_POLICY_RANKING && outlook->parked.high > 0) {
     print_count("boundary", outlook->parked, to);
-    (void)fprintf(to, ", ranked as of one class or the next\n");
+    (void)fprintf(to, ", ranked as of %s\n", cv_outlook_classes(outlook).text);
   }
   if (kind != CV_POLICY_RANKING) {
     print_real("regret", outlook->regret, to);
@@ -111,6 +113,7 @@ static void print_name(const char *name, FILE *to) {
 static void print_item(const struct cv_outlook *outlook, uint32_t arm, FILE *to) {
   const struct cv_forecast_arm *of = &outlook->forecast.arm[arm];
   char distance[16] = "-", radius[16] = "-";
+  const struct cv_standing classes = {.rank_class = of->first, .rank_last = of->last, .held = CV_HELD_BOUNDARY};
   if (outlook->distance != NULL && isfinite(outlook->distance[arm])) {
     (void)snprintf(distance, sizeof(distance), "%.4f", outlook->distance[arm]);
   }
@@ -119,14 +122,15 @@ static void print_item(const struct cv_outlook *outlook, uint32_t arm, FILE *to)
   }
   print_name(outlook->ask.campaign->name[arm], to);
   double runs = fmax(1, outlook->forecast.runs);
-  (void)fprintf(to, "  %7.0f %%  %6.0f %%  %8s  %8s  %s\n", 100 * of->undecided / runs, 100 * of->parked / runs,
-                distance, radius, cv_outlook_reason(outlook, arm));
+  (void)fprintf(to, "  %7.0f %%  %6.0f %%  %-10s  %8s  %8s  %s\n", 100 * of->undecided / runs, 100 * of->parked / runs,
+                of->parked == 0 ? "-" : cv_class_text(&classes).text, distance, radius,
+                cv_outlook_reason(outlook, arm));
 }
 
 static void print_undecided(const struct cv_outlook *outlook, FILE *to) {
   uint32_t count = 0, *arms = cv_outlook_undecided(outlook, &count);
   if (arms != NULL && count > 0) {
-    (void)fprintf(to, "\n%-*s  undecided  boundary  distance  interval  why\n", NAME_COLUMNS, "item");
+    (void)fprintf(to, "\n%-*s  undecided  boundary  classes     distance  interval  why\n", NAME_COLUMNS, "item");
   }
   for (uint32_t i = 0; i < count && i < ITEMS_SHOWN; i++) {
     print_item(outlook, arms[i], to);
@@ -171,10 +175,11 @@ static void print_hires(const struct cv_outlook *outlook, FILE *to) {
 
 /* ---- other settings ---- */
 
-static void print_row(const struct cv_outlook *outlook, const struct cv_outlook_row *row, FILE *to) {
+static void print_row(const struct cv_outlook *outlook, const struct cv_outlook_row *row, const char *compared,
+                      FILE *to) {
   (void)fprintf(to, "%-*s", WHAT_COLUMNS, row->what);
   if (row->runs == 0) {
-    (void)fprintf(to, "  not simulated: no time (--seconds)\n");
+    (void)fprintf(to, "  not simulated: no time for as many runs (--seconds)\n");
     return;
   }
   (void)fprintf(to, "  %14s", whole(row->tokens.median).text);
@@ -183,7 +188,8 @@ static void print_row(const struct cv_outlook *outlook, const struct cv_outlook_
   } else {
     (void)fprintf(to, "  %9.4g", row->regret.median);
   }
-  (void)fprintf(to, "  %10s  %10.6g\n", cv_tempo_text(row->seconds).text, epsilon(row->token_micro));
+  (void)fprintf(to, "  %10s  %10.6g%s%s\n", cv_tempo_text(row->seconds).text, epsilon(row->token_micro),
+                compared[0] == '\0' ? "" : "  ", compared);
 }
 
 static void print_rows(const struct cv_outlook *outlook, FILE *to) {
@@ -198,13 +204,16 @@ static void print_rows(const struct cv_outlook *outlook, FILE *to) {
   if (outlook->rows == 0) {
     return;
   }
-  (void)fprintf(to, "\n%-*s  %14s  %9s  %10s  %10s\n", WHAT_COLUMNS, "what if",
+  (void)fprintf(to, "\n%-*s  %14s  %9s  %10s  %10s  beside as it is\n", WHAT_COLUMNS, "what if",
                 outlook->ask.campaign->kind == CV_POLICY_RECRUITMENT ? "hires" : "tokens",
                 outlook->ask.campaign->kind == CV_POLICY_RANKING ? "undecided  boundary" : "regret", "time", "epsilon");
-  print_row(outlook, &own, to);
+  print_row(outlook, &own, "", to);
   for (uint32_t i = 0; i < outlook->rows; i++) {
-    print_row(outlook, &outlook->row[i], to);
+    print_row(outlook, &outlook->row[i], cv_outlook_compare(outlook, &outlook->row[i]).text, to);
   }
+  (void)fprintf(to,
+                "(medians of %u runs each, with the same qualities and order of rows run by run; intervals at %g %%)\n",
+                own.runs, 100 * CV_PAIRED_LEVEL);
 }
 
 void cv_outlook_print(const struct cv_outlook *outlook, FILE *to) {

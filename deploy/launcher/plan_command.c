@@ -106,6 +106,21 @@ static bool is_by_chance(const struct cv_prepared *prepared, uint64_t seed) {
   return draws && seed == CV_SEED_NONE && !items->has_seed;
 }
 
+/* Gold items take a part of what a person gives; and once means once for each item or pair of items. */
+static struct cv_tempo tempo_of(const struct settings *settings, const struct cv_prepared *prepared) {
+  const struct cv_spec *spec = &prepared->file.spec;
+  const struct cv_gold *gold = &prepared->file.gold.gold;
+  bool is_once = cv_spec_questions(spec, gold->items) > 0;
+  double each = spec->tokens_per_worker - cv_gold_expected(gold, spec->tokens_per_worker);
+  double most = (double)cv_spec_questions(spec, 0);
+  return (struct cv_tempo){.rate = settings->rate > 0 ? settings->rate : cv_tempo_rate(spec->brokers),
+                           .people_per_hour = settings->people_per_hour,
+                           .each = is_once && each > most ? most : each,
+                           .each_item = !is_once      ? 0
+                                        : spec->pairs ? spec->arms - 1
+                                                      : 1};
+}
+
 static bool write_json(const struct cv_outlook *outlook) {
   json_t *all = cv_outlook_json(outlook);
   bool good = all != NULL && json_dumpf(all, stdout, JSON_REAL_PRECISION(10)) == 0 && putchar('\n') != EOF;
@@ -144,7 +159,6 @@ static int plan(const struct settings *settings, const char *file) {
   const bool is_guess = settings->guess != NULL || !cv_items_have_means(&prepared.file.items);
   /* Reading the file and choosing a policy are part of the time, but leave some for the simulations. */
   uint64_t all_ms = settings->seconds * 1000, spent_ms = cv_clock_mono_ms() - start_ms;
-  const double usual = cv_tempo_rate(prepared.file.spec.brokers);
   const struct cv_outlook_ask ask = {.campaign = &prepared,
                                      .is_drawn = is_guess || is_by_chance(&prepared, settings->seed),
                                      .guess = is_guess ? &guess : NULL,
@@ -152,9 +166,7 @@ static int plan(const struct settings *settings, const char *file) {
                                      .runs = (uint32_t)settings->runs,
                                      .budget_ms = spent_ms < all_ms / 2 ? all_ms - spent_ms : all_ms / 2,
                                      .now_ms = cv_clock_mono_ms,
-                                     .tempo = {.rate = settings->rate > 0 ? settings->rate : usual,
-                                               .people_per_hour = settings->people_per_hour,
-                                               .each = prepared.file.spec.tokens_per_worker}};
+                                     .tempo = tempo_of(settings, &prepared)};
   int status = cv_outlook_make(&ask, &outlook, &why) == CV_OK ? -1 : cv_command_fail(&table, 1, "%s", why.text);
   if (status < 0) {
     status = show(&outlook, settings->json);

@@ -8,16 +8,13 @@ double cv_tempo_rate(uint32_t brokers) {
   return brokers == 2 ? CV_TEMPO_RATE_TWO : CV_TEMPO_RATE;
 }
 
-double cv_tempo_people(const struct cv_tempo *tempo, double tokens) {
-  return ceil(tokens / tempo->each);
+double cv_tempo_people(const struct cv_tempo *tempo, double tokens, double most) {
+  return ceil(fmax(tokens / tempo->each, tempo->each_item > 0 ? most / tempo->each_item : 0));
 }
 
-double cv_tempo_seconds(const struct cv_tempo *tempo, double tokens, double rounds) {
+double cv_tempo_seconds(const struct cv_tempo *tempo, double tokens, double rounds, double people) {
   double seconds = tokens / tempo->rate + rounds * CV_TEMPO_ROUND_MS / 1000;
-  if (tempo->people_per_hour > 0) {
-    seconds = fmax(seconds, cv_tempo_people(tempo, tokens) / tempo->people_per_hour * 3600);
-  }
-  return seconds;
+  return tempo->people_per_hour > 0 ? fmax(seconds, people / tempo->people_per_hour * 3600) : seconds;
 }
 
 struct cv_tempo_text cv_tempo_text(double seconds) {

@@ -14,16 +14,17 @@
 
 struct cv_tempo {
   double rate;            /* tokens a second */
-  double people_per_hour; /* each gives `each` tokens; 0: programs answer, at once */
-  uint32_t each;
+  double people_per_hour; /* 0: programs answer, at once */
+  double each;            /* tokens that a person gives, answers to gold items apart */
+  double each_item;       /* those of them about one item, at most; 0: no bound of its own */
 };
 
 /* The rate of programs with that many brokers; 0 is 1. */
 double cv_tempo_rate(uint32_t brokers);
-/* The people that give so many tokens. */
-double cv_tempo_people(const struct cv_tempo *tempo, double tokens);
-/* The seconds that so many tokens in so many rounds take. */
-double cv_tempo_seconds(const struct cv_tempo *tempo, double tokens, double rounds);
+/* The people that it takes to give so many tokens, `most` of them about one item. */
+double cv_tempo_people(const struct cv_tempo *tempo, double tokens, double most);
+/* The seconds that so many tokens in so many rounds from so many people take. */
+double cv_tempo_seconds(const struct cv_tempo *tempo, double tokens, double rounds, double people);
 
 /* "0.4 s", "12 s", "3 minutes", "5 hours", "12 days": about two digits. */
 struct cv_tempo_text {

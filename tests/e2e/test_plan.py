@@ -99,6 +99,88 @@ def test_the_table_of_other_settings(tmp_path):
     assert all(f"\n{what} " in text for what in rows) and "\nas it is" in text
 
 
+VOTE = """campaign: excursion
+items: {list: [{name: Zoo}, {name: Museum}, {name: Climbing}, {name: Cinema}]}
+policy: {name: ppar-kl, alpha: 0.1}
+privacy: {mechanism: hybrid, epsilon: 1, tokens_per_worker: TIMES}
+limits: {deadline: 30m}
+GOLD"""
+
+
+def vote(folder, times=4, gold=""):
+    path = folder / "vote.yaml"
+    path.write_text(VOTE.replace("TIMES", str(times)).replace("GOLD", gold))
+    return path
+
+
+@pytest.mark.parametrize("name, args", [("vote", ()), ("vote", ("--runs", "9")), ("vote", ("--seconds", "1", "--runs",
+                         "10000")), ("laplace", ("--seconds", "2")), ("graph-ucb", ()), ("dpu", ())])
+def test_settings_are_compared_by_the_same_number_of_runs(name, args, tmp_path):
+    path = vote(tmp_path) if name == "vote" else EXAMPLES / f"{name}.yaml"
+    told = plan(path, *args)
+    assert {row["runs"] for row in told["what_if"]} <= {told["runs"], 0}
+    if name == "vote":
+        assert all(row["runs"] > 0 for row in told["what_if"])
+    for row in told["what_if"]:
+        if row["runs"] == 0:
+            continue
+        ratio = row["token_ratio"]
+        assert ratio["low"] <= ratio["median"] <= ratio["high"]
+        assert abs(ratio["median"] * told["tokens"]["median"] - row["tokens"]["median"]) < 1e-6 * told["tokens"]["high"]
+        assert isinstance(row["difference"], bool)
+
+
+def test_a_smaller_epsilon_is_not_said_to_be_cheaper(tmp_path):
+    """Guessed qualities differ so much between runs that 20 runs of one setting say nothing beside 100 of another."""
+    path = vote(tmp_path)
+    for seed in range(5):
+        rows = {row["what"]: row for row in plan(path, "--seed", str(seed))["what_if"]}
+        assert rows["epsilon 0.5"]["token_ratio"]["high"] >= 1 >= rows["epsilon 2"]["token_ratio"]["low"]
+        assert not rows["tokens_per_round 10"]["difference"], "rounds grow: the first one hardly matters"
+    text = crowdveil("plan", path, "--seed", "0").stdout
+    assert re.search(r"\ntokens_per_round 10 .* no difference seen\n", text), text
+    # known means differ by nothing but chance, and there the difference is seen
+    rows = {row["what"]: row for row in plan(EXAMPLES / "demo.yaml")["what_if"]}
+    assert rows["epsilon 0.5"]["token_ratio"]["high"] < 1 < rows["epsilon 0.125"]["token_ratio"]["low"]
+    assert all(rows[f"epsilon {value}"]["difference"] for value in (.5, .125))
+
+
+def test_too_few_runs_compare_nothing(tmp_path):
+    told = plan(vote(tmp_path), "--runs", "5")
+    assert all(row["runs"] == told["runs"] == 5 and row["difference"] is row["token_ratio"] is None
+               for row in told["what_if"])
+    text = crowdveil("plan", vote(tmp_path), "--runs", "5").stdout
+    assert text.count("too few runs to compare: 5 of at least 8") == 6
+
+
+def test_people_answer_each_item_once_and_gold_items_too(tmp_path):
+    """Where one item needs most of the answers, it needs as many people; gold items take a part of what each gives."""
+    told = plan(vote(tmp_path), "--people-per-hour", "60")
+    assert told["people"]["median"] > 1.3 * told["tokens"]["median"] / 4, told["people"]
+    assert abs(told["seconds"]["median"] - 60 * told["people"]["median"]) < 61
+    assert "if each gives 4 scores (tokens_per_worker), of each item one\n" in crowdveil("plan", vote(tmp_path)).stdout
+    once = plan(vote(tmp_path, times=1))
+    assert once["people"]["median"] == once["tokens"]["median"]
+    gold = (EXAMPLES / "gold.yaml").read_text()
+    (tmp_path / "gold.yaml").write_text(gold)
+    told = plan(tmp_path / "gold.yaml")
+    each = int(re.search(r"tokens_per_worker: (\d+)", gold)[1])
+    share = float((re.search(r"share: ([.\d]+)", gold) or [0, .1])[1])
+    assert told["people"]["median"] >= told["tokens"]["median"] / (each * (1 - share)) - 1
+
+
+def test_items_that_may_be_in_many_classes_are_not_said_to_be_between_two(tmp_path):
+    path = films(tmp_path, films=40, rows=60, policy="ppar", replacement="false")
+    path.write_text(path.read_text().replace("delta: 0.1}", "delta: 0.1, tokens_per_round: 30}"))
+    told = plan(path, "--runs", "20")
+    assert told["widest"]["high"] > 20, told["widest"]
+    widest = max(item["last"] - item["class"] + 1 for item in told["items"] if item["class"] is not None)
+    assert f" as of one of up to {told['widest']['high']:.0f} classes" in told["conclusion"]
+    assert widest >= told["widest"]["high"]
+    text = crowdveil("plan", path, "--runs", "20").stdout
+    assert "one class or the next" not in text and re.search(r"\nfilm \d+ .* 1 to [234]\d ", text), text
+
+
 def test_rows_that_run_out_are_named_with_their_number(tmp_path):
     told = plan(films(tmp_path, films=6, rows=400, policy="ppar-kl", replacement="false"))
     assert "data used up in 100 of 100 runs: film " in told["conclusion"] and "after 400 of " in told["conclusion"]
@@ -151,8 +233,13 @@ def test_people_take_time_and_may_come_too_late(tmp_path):
     assert abs(told["people"]["median"] * 3 - told["tokens"]["median"]) < 3
     assert told["worker_micro"] == 3 * told["token_micro"] == 3_000_000 and told["caution"] == ""
     path.write_text(PEOPLE.replace("DEADLINE", "1h").replace("IDLE", "30s"))
-    caution = plan(path, "--people-per-hour", "60")["caution"]
-    assert "limits.deadline of 3600 s ends the campaign before that: expected about" in caution
+    told = plan(path, "--people-per-hour", "60")
+    caution = told["caution"]
+    # the time of the first line, with its range, and nothing else
+    time, = re.findall(r" tokens \([^)]*\) and ([^;]*);", told["conclusion"])
+    late, runs = re.findall(r"limits.deadline of 3600 s ends the campaign before that in (\d+) of (\d+) runs: expected "
+                            + re.escape(time), caution)[0]
+    assert 1 < int(late) <= int(runs) == told["runs"]
     assert "limits.idle of 30 s ends the campaign as soon as nobody comes for so long" in caution
     assert "A guess: nobody knows the qualities" in crowdveil("plan", path).stdout
 

@@ -132,6 +132,17 @@ static void a_flipped_bit_of_an_honest_worker_is_allowed_for(void **state) {
   }
 }
 
+static void so_many_assignments_are_about_gold_items_on_average(void **state) {
+  struct cv_gold gold = {.items = 10, .share_micro = 500000};
+  assert_near(cv_gold_expected(&gold, 0), 0, 0);
+  assert_near(cv_gold_expected(&gold, 4), 2, 1e-9);
+  gold.items = 1;
+  assert_near(cv_gold_expected(&gold, 4), 15. / 16, 1e-9);
+  assert_near(cv_gold_expected(&gold, CV_GOLD_TOKENS_MAX), 1, 1e-9);
+  gold.items = 0;
+  assert_near(cv_gold_expected(&gold, 4), 0, 0);
+}
+
 static void a_neutral_token_is_that_of_one_half(void **state) {
   enum { DRAWS = 100000 };
   struct cv_rng_seeded seeded;
@@ -298,6 +309,7 @@ int main(void) {
       cmocka_unit_test(workers_who_answer_wrong_are_found),
       cmocka_unit_test(a_score_beyond_the_tolerance_is_wrong),
       cmocka_unit_test(a_flipped_bit_of_an_honest_worker_is_allowed_for),
+      cmocka_unit_test(so_many_assignments_are_about_gold_items_on_average),
       cmocka_unit_test(a_neutral_token_is_that_of_one_half),
       cmocka_unit_test(a_campaign_that_cannot_have_gold_items_is_refused),
       cmocka_unit_test(a_new_campaign_asks_enough_of_a_worker_to_find_it),

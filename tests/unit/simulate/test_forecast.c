@@ -32,7 +32,10 @@ static void prepare(const char *items, const char *policy, const char *privacy, 
 
 static void make(const struct cv_forecast_ask *ask, struct cv_forecast *ret) {
   struct cv_why why = {0};
-  assert_int_equal(cv_forecast_make(ask, ret, &why), CV_OK);
+  struct cv_forecast_shared shared;
+  assert_int_equal(cv_forecast_shared_init(ask->campaign, &shared, &why), CV_OK);
+  assert_int_equal(cv_forecast_make(ask, &shared, ret, &why), CV_OK);
+  cv_forecast_shared_fini(&shared);
 }
 
 static double plain(const struct cv_forecast_run *run) {
@@ -180,6 +183,8 @@ static void test_rows_that_run_out(void **state) {
   }
   assert_int_equal(forecast.arm[1].used_up, 5);
   assert_true(forecast.arm[1].tokens <= 60);
+  assert_true(forecast.arm[1].parked == 5 && forecast.arm[1].first == 1 && forecast.arm[1].last == 2);
+  assert_true(forecast.run[0].widest == 2 && forecast.run[0].most > 60 && forecast.run[0].most <= 1500);
   cv_forecast_fini(&forecast);
   cv_prepared_fini(&campaign);
   folder_remove(&folder);
