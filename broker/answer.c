@@ -20,41 +20,68 @@ enum {
   PART_WANTS = 8192, /* ... and arms named by them together */
 };
 
+/* One of a requester's campaigns: an ended one, or an open one. */
+struct listed {
+  uint64_t number;
+  const struct cv_ended *ended;
+  const struct cv_broker_campaign *open;
+};
+
 static int by_number(const void *a, const void *b) {
-  const struct cv_progress *x = a, *y = b;
-  return x->campaign < y->campaign ? -1 : x->campaign > y->campaign;
+  const struct listed *x = a, *y = b;
+  return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* The requester's campaigns by number; the newest STATUS_MAX if there are more. */
-static enum cv_err fill_status(struct cv_broker *broker, struct cv_broker_conn *conn) {
-  struct cv_broker_requester *requester = conn->requester;
+/* Lists the requester's campaigns by number; the caller frees them. */
+static enum cv_err list_campaigns(struct cv_broker *broker, const struct cv_broker_conn *conn, struct listed **ret,
+                                  size_t *ret_count) {
   const struct cv_owner *owner = cv_archive_owner(&broker->archive, conn->identity.name);
   size_t room = cv_broker_requester_open(broker, conn) + (owner == NULL ? 0 : owner->count), n = 0;
-  struct cv_progress *progress = calloc(room + 1, sizeof(*progress));
-  if (progress == NULL) {
+  struct listed *list = calloc(room + 1, sizeof(*list));
+  if (list == NULL) {
     return CV_ERR_NOMEM;
   }
   for (const struct cv_ended *ended = cv_broker_requester_ended(broker, conn); ended != NULL; ended = ended->after) {
     if (!ended->purged) {
-      cv_ended_progress(broker, ended, &progress[n++]);
+      list[n++] = (struct listed){.number = ended->id, .ended = ended};
     }
   }
   for (const struct cv_broker_campaign *campaign = broker->open; campaign != NULL; campaign = campaign->next_open) {
     if (cv_broker_requester_owns(conn, campaign)) {
-      cv_broker_campaign_progress(broker, campaign, &progress[n++]);
+      list[n++] = (struct listed){.number = campaign->id, .open = campaign};
     }
   }
-  qsort(progress, n, sizeof(*progress), by_number);
-  /* One frame holds the answer; the newest campaigns are those that a requester asks about. */
+  qsort(list, n, sizeof(*list), by_number);
+  *ret = list;
+  *ret_count = n;
+  return CV_OK;
+}
+
+/* The requester's campaigns by number; the newest STATUS_MAX if there are more: one frame holds the answer, and these
+ * are the ones that a requester asks about. */
+static enum cv_err fill_status(struct cv_broker *broker, struct cv_broker_conn *conn) {
+  struct cv_broker_requester *requester = conn->requester;
+  struct listed *list;
+  size_t n;
+  CV_TRY(list_campaigns(broker, conn, &list, &n));
   size_t first = n > STATUS_MAX ? n - STATUS_MAX : 0;
+  struct cv_progress *progress = calloc(n - first + 1, sizeof(*progress));
+  for (size_t i = first; progress != NULL && i < n; i++) {
+    if (list[i].ended != NULL) {
+      cv_ended_progress(broker, list[i].ended, &progress[i - first]);
+    } else {
+      cv_broker_campaign_progress(broker, list[i].open, &progress[i - first]);
+    }
+  }
+  free(list);
   requester->status = progress;
   requester->order.kind = CV_ORDER_STATUS_ANSWER;
   requester->order.as.status = (struct cv_status){.campaigns = n - first,
-                                                  .campaign = progress + first,
+                                                  .campaign = progress,
                                                   .broker = broker->config.name,
                                                   .uptime_ms = broker->now_ms - broker->started_ms,
                                                   .term = broker->config.term};
-  return CV_OK;
+  return progress == NULL ? CV_ERR_NOMEM : CV_OK;
 }
 
 /* Whether a requester may see the present standings. Of a running campaign with exact sums they are for the trusted
@@ -152,16 +179,6 @@ static bool owes_standings(const struct cv_broker_requester *requester, const st
   return requester->standings_wanted && shows_standings(campaign) && requester->standings_plan != campaign->plans;
 }
 
-/* A campaign that was refused may have been fetched from the store, where its record alone has the reason. */
-static void fill_end(struct cv_broker *broker, const struct cv_broker_campaign *campaign, struct cv_progress *ret) {
-  const struct cv_ended *ended = cv_archive_find(&broker->archive, campaign->id);
-  cv_broker_campaign_progress(broker, campaign, ret);
-  if (ended != NULL && ended->refused[0] != '\0' && ret->declineds == 0) {
-    ret->declined_all = ret->declineds = ret->declined[0].connections = 1;
-    memcpy(ret->declined[0].why, ended->refused, sizeof(ended->refused));
-  }
-}
-
 /* The next message about a watched campaign: description, standings, progress or end. False if there is nothing to
  * report. */
 static bool fill_watch(struct cv_broker *broker, struct cv_broker_requester *requester,
@@ -181,7 +198,7 @@ static bool fill_watch(struct cv_broker *broker, struct cv_broker_requester *req
     requester->order.kind = CV_ORDER_FINISHED;
     requester->order.as.finished = (struct cv_finished){.standings = campaign->has_standings ? campaign->spec.arms : 0,
                                                         .standing = campaign->standing};
-    fill_end(broker, campaign, &requester->order.as.finished.progress);
+    cv_broker_campaign_progress(broker, campaign, &requester->order.as.finished.progress);
     return true;
   }
   if (!requester->progress_due) {

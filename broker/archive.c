@@ -234,7 +234,7 @@ void cv_ended_put(const struct cv_ended *ended, struct cv_buf *out) {
   cv_buf_put(out, ended->spec_digest.bytes, sizeof(ended->spec_digest.bytes));
   cv_buf_put_u32(out, progress->parked);
   cv_buf_put_u8(out, ended->over_due);
-  cv_buf_put_bytes(out, ended->refused, strlen(ended->refused));
+  cv_buf_put_bytes(out, progress->why, strlen(progress->why));
 }
 
 static bool read_ended(struct cv_reader *row, struct cv_ended *ended, char requester[CV_NAME_BYTES]) {
@@ -255,7 +255,7 @@ static bool read_ended(struct cv_reader *row, struct cv_ended *ended, char reque
   const uint8_t *digest = cv_read(row, sizeof(ended->spec_digest.bytes));
   progress->parked = cv_read_u32(row);
   uint8_t over_due = cv_read_u8(row);
-  cv_read_text(row, ended->refused, sizeof(ended->refused));
+  cv_read_text(row, progress->why, sizeof(progress->why));
   if (!cv_reader_done(row) || requester[0] == '\0' || end == CV_END_NONE || end >= CV_END_COUNT ||
       progress->arms == 0 || progress->arms > CV_ARMS_MAX || !cv_progress_counts_fit(progress) ||
       progress->classes > progress->arms || progress->tokens > progress->tokens_limit ||

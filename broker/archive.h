@@ -32,10 +32,9 @@ struct cv_ended {
   struct cv_ended *closing;        /* next record to close at the third-party */
   struct cv_ended *next_changed;   /* next record that differs from its stored form */
   uint8_t client_key[CV_CLIENT_KEY_BYTES];
-  struct cv_digest spec_digest;    /* of the spec as accepted */
-  char thirdparty[CV_NAME_BYTES];  /* the third-party that opened it; "": none, or unknown */
-  struct cv_progress progress;     /* at its end; workers and third-party are filled in when reported */
-  char refused[CV_DECLINED_BYTES]; /* of one that ended as refused: why; "": another end, or nobody said why */
+  struct cv_digest spec_digest;   /* of the spec as accepted */
+  char thirdparty[CV_NAME_BYTES]; /* the third-party that opened it; "": none, or unknown */
+  struct cv_progress progress;    /* at its end; workers and third-party are filled in when reported */
   uint64_t ended_wall_ms;
   uint64_t cost_micro;   /* lower bound of what its tokens have cost their workers in total */
   uint64_t worker_micro; /* upper bound of what it has cost one worker */

@@ -180,7 +180,9 @@ void cv_broker_campaign_drop(struct cv_broker *broker, struct cv_broker_campaign
 enum cv_err cv_broker_campaign_digest(const struct cv_broker *broker, const struct cv_spec *spec,
                                       const struct cv_gold *gold, struct cv_digest *ret) {
   struct cv_buf bytes = {0};
-  cv_spec_encode(spec, &bytes);
+  struct cv_spec asked = *spec; /* borrows its arrays */
+  cv_params_drop(&asked.policy.params, CV_RELEASE_TOKENS_KEY);
+  cv_spec_encode(&asked, &bytes);
   if (gold->items > 0) {
     cv_gold_encode(gold, &bytes);
   }
@@ -232,6 +234,7 @@ void cv_broker_campaign_progress(const struct cv_broker *broker, const struct cv
       .used_ups = campaign->spent_arms < CV_USED_UP_SHOWN ? campaign->spent_arms : CV_USED_UP_SHOWN,
   };
   memcpy(progress.used_up, campaign->used_up, sizeof(progress.used_up));
+  memcpy(progress.why, campaign->why, sizeof(progress.why));
   cv_declines_tell(&campaign->declines, &progress);
   memcpy(progress.name, campaign->spec.name, sizeof(progress.name));
   if (cv_broker_campaign_awaited(broker, campaign) != NULL) {

@@ -100,6 +100,7 @@ struct cv_broker_campaign {
   struct cv_broker_two *two; /* with two brokers, else NULL; owned (two.h) */
   enum cv_broker_phase phase;
   enum cv_end end;
+  char why[CV_END_WHY_BYTES];     /* it ended; "" while it runs, and of a complete one */
   char thirdparty[CV_NAME_BYTES]; /* the third-party that opened it and keeps it; "": none yet */
   bool has_seed;
   uint64_t seed;
@@ -181,7 +182,8 @@ void cv_broker_campaign_count(struct cv_broker *broker, const struct cv_broker_c
 /* Marks its state as changed: it is written with the next batch and reported to watchers. */
 void cv_broker_campaign_mark(struct cv_broker *broker, struct cv_broker_campaign *campaign);
 
-/* The digest of a spec and gold items as they were accepted. CV_ERR_NOMEM. */
+/* The digest of a spec and gold items as they were asked for: the smallest release, which the broker raises, is no part
+ * of it. CV_ERR_NOMEM. */
 CV_MUST_USE enum cv_err cv_broker_campaign_digest(const struct cv_broker *broker, const struct cv_spec *spec,
                                                   const struct cv_gold *gold, struct cv_digest *ret);
 /* Whether `thirdparty` may serve a campaign kept by `keeper`: the one that opened it; "": no one has opened it yet. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "broker/admission.h"
 #include "broker/conn.h"
 #include "broker/ending.h"
 #include "broker/epoch.h"
@@ -59,28 +60,31 @@ enum cv_err cv_broker_cobroker_check(const struct cv_broker *broker, const struc
 /* ---- ends that the co-broker causes ---- */
 
 /* Ends one campaign at once, at the third-party as well; other campaigns go on. */
-static void end_frozen(struct cv_broker *broker, struct cv_broker_campaign *campaign) {
+static void end_frozen(struct cv_broker *broker, struct cv_broker_campaign *campaign, const char *why) {
   cv_refusals_add(&broker->figures.refusals, CV_REFUSED_HISTORY);
-  cv_broker_campaign_end(broker, campaign, CV_END_FROZEN);
+  cv_broker_campaign_end(broker, campaign, CV_END_FROZEN, why);
   cv_broker_thirdparty_close(broker, campaign->id);
 }
 
 /* The co-broker's history contradicts the broker's. */
 static void freeze(struct cv_broker *broker, struct cv_broker_campaign *campaign, const char *what, uint64_t theirs,
                    uint64_t ours) {
+  struct cv_why why; /* for the requester */
+  (void)cv_fail(&why, CV_ERR_STATE, "the co-broker %s reports %s %llu, the broker has %llu",
+                broker->cobroker->identity.name, what, (unsigned long long)theirs, (unsigned long long)ours);
   cv_broker_note_refused(
       broker, NULL, campaign, CV_REFUSED_HISTORY,
-      " is frozen: the co-broker %s reports %s %llu, this broker has %llu; if the state of one of them was restored "
-      "from an older copy, stop it and run crowdveil recover",
-      broker->cobroker->identity.name, what, (unsigned long long)theirs, (unsigned long long)ours);
-  end_frozen(broker, campaign);
+      " is frozen: %s; if the state of one of them was restored from an older copy, stop it and run crowdveil recover",
+      why.text);
+  end_frozen(broker, campaign, why.text);
 }
 
 /* The co-broker says something that no honest one does. */
 static void accuse(struct cv_broker *broker, struct cv_broker_campaign *campaign, const char *what) {
-  cv_broker_note_refused(broker, NULL, campaign, CV_REFUSED_HISTORY, " is frozen: the co-broker %s sends %s",
-                         broker->cobroker->identity.name, what);
-  end_frozen(broker, campaign);
+  struct cv_why why; /* for the requester */
+  (void)cv_fail(&why, CV_ERR_STATE, "the co-broker %s sends %s", broker->cobroker->identity.name, what);
+  cv_broker_note_refused(broker, NULL, campaign, CV_REFUSED_HISTORY, " is frozen: %s", why.text);
+  end_frozen(broker, campaign, why.text);
 }
 
 /* ---- connections ---- */
@@ -102,10 +106,9 @@ void cv_broker_cobroker_end_strangers(struct cv_broker *broker) {
   for (struct cv_broker_campaign *campaign = broker->open, *next; campaign != NULL; campaign = next) {
     next = campaign->next_open; /* freezing removes the campaign from the list */
     if (campaign->two != NULL && campaign->phase < CV_PHASE_STOPPING && !cv_two_is_ours(broker, campaign)) {
-      cv_broker_note_refused(
-          broker, NULL, campaign, CV_REFUSED_HISTORY,
-          " is frozen: it belongs to another pair of keys; the broker or its co-broker has a new one");
-      end_frozen(broker, campaign);
+      static const char why[] = "it belongs to another pair of keys; the broker or its co-broker has a new one";
+      cv_broker_note_refused(broker, NULL, campaign, CV_REFUSED_HISTORY, " is frozen: %s", why);
+      end_frozen(broker, campaign, why);
     }
   }
 }
@@ -221,8 +224,7 @@ static enum cv_err on_opened(struct cv_broker *broker, const struct cv_share_ope
     two->ended = true;
     struct cv_why why; /* for the requester */
     (void)cv_fail(&why, CV_ERR_DENIED, "co-broker: %s", opened->refused);
-    CV_TRY(cv_declines_add(&campaign->declines, broker->cobroker->who, why.text));
-    cv_broker_campaign_stop(broker, campaign, CV_END_REFUSED);
+    cv_broker_campaign_stop(broker, campaign, CV_END_REFUSED, why.text);
     return CV_OK;
   }
   bool agrees, is_new = !two->is_known;
@@ -364,12 +366,14 @@ static void on_ended(struct cv_broker *broker, const struct cv_share_end *end) {
   if (campaign->phase >= CV_PHASE_STOPPING) {
     return;
   }
-  cv_broker_note(broker, NULL, campaign, ": ended by the co-broker %s: %s%s%s", broker->cobroker->identity.name,
-                 cv_end_text(end->reason), end->why != NULL ? ": " : "", end->why != NULL ? end->why : "");
+  struct cv_why why; /* for the requester */
+  (void)cv_fail(&why, CV_ERR_STATE, "ended by the co-broker %s: %s", broker->cobroker->identity.name,
+                end->why != NULL && end->why[0] != '\0' ? end->why : cv_end_text(end->reason));
+  cv_broker_note(broker, NULL, campaign, ": %s", why.text);
   if (end->reason == CV_END_DEADLINE) {
-    cv_broker_campaign_stop(broker, campaign, CV_END_DEADLINE);
+    cv_broker_campaign_stop(broker, campaign, CV_END_DEADLINE, why.text);
   } else {
-    end_frozen(broker, campaign);
+    end_frozen(broker, campaign, why.text);
   }
 }
 
@@ -382,6 +386,7 @@ enum cv_err cv_broker_cobroker_frame(struct cv_broker *broker, struct cv_broker_
     cv_broker_note(broker, conn->who, NULL, "goodbye received: %s", frame->goodbye);
   }
   CV_TRY(cv_broker_greet(broker, conn, &frame->hello, why));
+  cv_admission_learn(broker, &frame->hello);
   if (frame->enters + frame->sessions + frame->turned + frame->opens + frame->plans + frame->batches + frame->dones +
           frame->closes + frame->overs >
       0) {
@@ -413,10 +418,11 @@ enum cv_err cv_broker_cobroker_plan(struct cv_broker *broker, struct cv_broker_c
                                     const struct cv_plan *plan) {
   struct cv_broker_two *two = campaign->two;
   if (two->plan.wants > 0 && !cv_plan_asks_same(&two->plan, plan)) {
-    cv_broker_note_refused(broker, NULL, campaign, CV_REFUSED_HISTORY,
-                           " is frozen: the third-party sends two plans of number %llu",
-                           (unsigned long long)plan->number);
-    end_frozen(broker, campaign);
+    struct cv_why why; /* for the requester */
+    (void)cv_fail(&why, CV_ERR_STATE, "the third-party sends two plans of number %llu",
+                  (unsigned long long)plan->number);
+    cv_broker_note_refused(broker, NULL, campaign, CV_REFUSED_HISTORY, " is frozen: %s", why.text);
+    end_frozen(broker, campaign, why.text);
     return CV_OK;
   }
   bool agrees = true;

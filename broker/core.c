@@ -288,7 +288,7 @@ static void check_limits(struct cv_broker *broker, struct cv_broker_campaign *ca
   if (campaign->phase == CV_PHASE_STOPPING && campaign->end == CV_END_CANCELLED &&
       cv_broker_campaign_awaited(broker, campaign) != NULL) {
     /* The campaign's third-party may never connect again, so a cancelled campaign ends without a result. */
-    cv_broker_campaign_end(broker, campaign, CV_END_CANCELLED);
+    cv_broker_campaign_end(broker, campaign, CV_END_CANCELLED, NULL);
   }
   if (campaign->phase >= CV_PHASE_STOPPING) {
     return;
@@ -297,11 +297,11 @@ static void check_limits(struct cv_broker *broker, struct cv_broker_campaign *ca
    * counts. */
   if (campaign->deadline_wall_ms != 0 &&
       (broker->wall_ms >= campaign->deadline_wall_ms || now_ms >= campaign->deadline_ms)) {
-    cv_broker_campaign_stop(broker, campaign, CV_END_DEADLINE);
+    cv_broker_campaign_stop(broker, campaign, CV_END_DEADLINE, NULL);
   } else if (campaign->spec.idle_ms != 0 && campaign->open_arms > 0 && !cv_two_waits(campaign) &&
              now_ms > campaign->active_ms + campaign->spec.idle_ms) {
     if (!cv_broker_spent_close_all(broker, campaign)) {
-      cv_broker_campaign_stop(broker, campaign, CV_END_IDLE);
+      cv_broker_campaign_stop(broker, campaign, CV_END_IDLE, NULL);
     }
   } else {
     cv_broker_spent_check(broker, campaign);

@@ -10,6 +10,7 @@
 #include "broker/state.h"
 #include "broker/talk.h"
 #include "broker/two.h"
+#include "common/base/text.h"
 
 static struct cv_ended *record_of(struct cv_broker *broker, const struct cv_broker_campaign *campaign) {
   /* A recovery archives a campaign that had ended before, and was read back, a second time: it keeps one record. */
@@ -40,11 +41,6 @@ void cv_broker_campaign_archive(struct cv_broker *broker, const struct cv_broker
   cv_broker_campaign_progress(broker, campaign, &ended->progress);
   ended->ended_wall_ms = campaign->ended_wall_ms;
   ended->progress.used_up_arms = ended->progress.used_ups = 0; /* a status answer of many has no room for them */
-  if (campaign->end != CV_END_REFUSED) {
-    ended->refused[0] = '\0';
-  } else if (ended->progress.declineds > 0) {
-    memcpy(ended->refused, ended->progress.declined[0].why, sizeof(ended->refused));
-  }
   ended->progress.declined_all = ended->progress.declineds = 0;
   memcpy(ended->thirdparty, campaign->thirdparty, sizeof(ended->thirdparty));
   ended->over_due = campaign->two != NULL && !campaign->two->ended;
@@ -60,6 +56,11 @@ void cv_broker_campaign_archive(struct cv_broker *broker, const struct cv_broker
   broker->changed = true;
 }
 
+void cv_broker_campaign_tell(struct cv_broker_campaign *campaign, enum cv_end end, const char *why) {
+  campaign->end = end;
+  cv_text_print(campaign->why, sizeof(campaign->why), "%s", why == NULL ? cv_end_usual_why(end) : why);
+}
+
 void cv_broker_campaign_over(struct cv_broker *broker, struct cv_broker_campaign *campaign, enum cv_end end,
                              uint64_t wall_ms) {
   campaign->end = end;
@@ -70,14 +71,15 @@ void cv_broker_campaign_over(struct cv_broker *broker, struct cv_broker_campaign
   cv_broker_campaign_leave_open(broker, campaign);
 }
 
-void cv_broker_campaign_stop(struct cv_broker *broker, struct cv_broker_campaign *campaign, enum cv_end end) {
+void cv_broker_campaign_stop(struct cv_broker *broker, struct cv_broker_campaign *campaign, enum cv_end end,
+                             const char *why) {
   if (campaign->phase >= CV_PHASE_STOPPING) {
     return;
   }
   /* The partial sums go now, not when the result arrives: from here on no token is accepted, and an unfinished epoch
    * can never be released. */
   campaign->phase = CV_PHASE_STOPPING;
-  campaign->end = end;
+  cv_broker_campaign_tell(campaign, end, why);
   campaign->purge = true;
   cv_sharing_abandon(broker, campaign);
   cv_broker_campaign_free_secrets(campaign);
@@ -87,6 +89,7 @@ void cv_broker_campaign_stop(struct cv_broker *broker, struct cv_broker_campaign
 static void audit_end(struct cv_broker *broker, const struct cv_broker_campaign *campaign) {
   const struct cv_event_fact facts[] = {{.name = "requester", .text = campaign->requester},
                                         {.name = "end", .text = cv_end_text(campaign->end)},
+                                        {.name = "why", .text = campaign->why},
                                         {.name = "tokens", .number = campaign->tokens},
                                         {.name = "releases", .number = campaign->releases}};
   cv_broker_audit(broker, NULL,
@@ -97,7 +100,8 @@ static void audit_end(struct cv_broker *broker, const struct cv_broker_campaign 
                                     .facts = CV_COUNT(facts)});
 }
 
-void cv_broker_campaign_end(struct cv_broker *broker, struct cv_broker_campaign *campaign, enum cv_end end) {
+void cv_broker_campaign_end(struct cv_broker *broker, struct cv_broker_campaign *campaign, enum cv_end end,
+                            const char *why) {
   /* The first end is the one that is archived; a message that crosses it changes nothing. */
   if (campaign->phase == CV_PHASE_ENDED) {
     return;
@@ -105,12 +109,16 @@ void cv_broker_campaign_end(struct cv_broker *broker, struct cv_broker_campaign 
   /* A stopped campaign keeps the reason of its stop, unless the third-party failed it or a recovery ended it. */
   bool is_new =
       campaign->phase < CV_PHASE_STOPPING || end == CV_END_FROZEN || end == CV_END_REFUSED || end == CV_END_RECOVERED;
-  cv_broker_campaign_over(broker, campaign, is_new ? end : campaign->end, broker->wall_ms);
+  if (is_new) {
+    cv_broker_campaign_tell(campaign, end, why);
+  }
+  cv_broker_campaign_over(broker, campaign, campaign->end, broker->wall_ms);
   campaign->purge = true;
   cv_broker_campaign_mark(broker, campaign);
   cv_broker_campaign_archive(broker, campaign);
-  cv_broker_note(broker, NULL, campaign, " ended: %s, %llu tokens, %zu releases", cv_end_text(campaign->end),
-                 (unsigned long long)campaign->tokens, campaign->releases);
+  cv_broker_note(broker, NULL, campaign, " ended: %s, %llu tokens, %zu releases%s%s", cv_end_text(campaign->end),
+                 (unsigned long long)campaign->tokens, campaign->releases, campaign->why[0] == '\0' ? "" : "; ",
+                 campaign->why);
   broker->figures.ended[campaign->end]++;
   audit_end(broker, campaign);
 }

@@ -50,6 +50,9 @@ static void put_state(const struct cv_broker_campaign *campaign, struct cv_buf *
   for (uint32_t i = 0; campaign->arm == NULL && campaign->gold.neutral != NULL && i < campaign->spec.arms; i++) {
     cv_buf_put_u64(out, (uint64_t)campaign->gold.neutral[i]);
   }
+  if (campaign->why[0] != '\0') {
+    cv_buf_put_bytes(out, campaign->why, strlen(campaign->why));
+  }
 }
 
 /* Arm and tokens of each want; in a campaign of pairs its opponent, too. */

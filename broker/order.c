@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "broker/admission.h"
 #include "broker/campaign.h"
 #include "broker/conn.h"
 #include "broker/ended.h"
@@ -58,10 +59,11 @@ static enum cv_err check_names(const struct cv_spec *spec, struct cv_why *why) {
   return CV_OK;
 }
 
+/* Completes the spec. */
 static enum cv_err check_submit(const struct cv_broker *broker, const struct cv_broker_conn *conn,
-                                const struct cv_submit *submit, uint32_t open, struct cv_why *why) {
+                                struct cv_submit *submit, uint32_t open, struct cv_why *why) {
   CV_TRY(check_rate(broker, conn, why));
-  CV_TRY(cv_gate_spec(&submit->spec, &broker->config.limits, why));
+  CV_TRY(cv_admission_check(broker, &submit->spec, why));
   CV_TRY(check_names(&submit->spec, why));
   CV_TRY(cv_gold_check_new(&submit->gold, &submit->spec, why));
   CV_TRY(cv_spec_check_questions(&submit->spec, submit->gold.items, why));
@@ -96,7 +98,8 @@ static enum cv_err compare_specs(struct cv_broker *broker, uint32_t id, const st
   struct cv_spec completed = theirs->spec;
   struct cv_privacy privacy;
   struct cv_digest a, b;
-  enum cv_err err = cv_privacy_init(&completed, &broker->config.limits, &privacy, NULL);
+  enum cv_err err = cv_admission_complete(broker, &completed, NULL);
+  err = err == CV_OK ? cv_privacy_init(&completed, &broker->config.limits, &privacy, NULL) : err;
   if (err != CV_OK) {
     *ret_same = false;
     return err == CV_ERR_NOMEM ? err : CV_OK;
@@ -172,7 +175,8 @@ static enum cv_err on_submit(struct cv_broker *broker, struct cv_broker_conn *co
     struct cv_why reason;
     /* Checked only for a new campaign: repeating a submission succeeds even if limits have changed. */
     uint32_t open = cv_broker_requester_open(broker, conn);
-    enum cv_err err = check_submit(broker, conn, submit, open, &reason);
+    struct cv_submit completed = *submit;
+    enum cv_err err = check_submit(broker, conn, &completed, open, &reason);
     if (err == CV_ERR_NOMEM) {
       return err;
     }
@@ -181,7 +185,7 @@ static enum cv_err on_submit(struct cv_broker *broker, struct cv_broker_conn *co
       return answer_error(broker, conn, CV_REFUSED_SUBMIT, why, reason.text);
     }
     cv_ended_make_room(broker, conn->identity.name, open);
-    CV_TRY(make_campaign(broker, conn, submit, &id));
+    CV_TRY(make_campaign(broker, conn, &completed, &id));
   }
   const struct cv_request request = {.answer = CV_ORDER_ACCEPTED, .campaign = id, .existed = existed};
   return cv_broker_requester_push(broker, conn->requester, &request, why);
@@ -218,7 +222,7 @@ static void audit_change(struct cv_broker *broker, const struct cv_broker_conn *
 static void cancel(struct cv_broker *broker, const struct cv_broker_conn *conn, struct cv_broker_campaign *campaign) {
   if (campaign->phase < CV_PHASE_STOPPING) {
     audit_change(broker, conn, "cancel", campaign->id, campaign->spec.name, NULL);
-    cv_broker_campaign_stop(broker, campaign, CV_END_CANCELLED);
+    cv_broker_campaign_stop(broker, campaign, CV_END_CANCELLED, NULL);
   }
 }
 

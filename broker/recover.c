@@ -7,6 +7,7 @@
 #include "broker/payer.h"
 #include "broker/state.h"
 #include "broker/two.h"
+#include "common/base/text.h"
 
 static void apply(struct cv_broker *broker, const struct cv_recovery *recovery) {
   cv_recover_apply(recovery, &broker->accounts, &broker->totals);
@@ -207,8 +208,9 @@ static void settle_campaign(struct cv_broker *broker, struct cv_broker_campaign 
   if (lost->all || ahead != NULL || lost->releases > 0) {
     cv_ledger_write_off(&campaign->ledger);
   }
-  cv_broker_campaign_end(broker, campaign, CV_END_RECOVERED);
-  campaign->end = CV_END_RECOVERED; /* also of a campaign that was frozen for what is now charged */
+  cv_broker_campaign_end(broker, campaign, CV_END_RECOVERED, NULL);
+  cv_broker_campaign_tell(campaign, CV_END_RECOVERED,
+                          NULL); /* also of a campaign that was frozen for what is now charged */
   cv_broker_campaign_mark(broker, campaign);
   cv_broker_campaign_archive(broker, campaign);
 }
@@ -225,6 +227,7 @@ static void settle_purged(struct cv_broker *broker, const struct cv_recover_fact
     if (ahead != NULL) {
       *floor_micro = cv_ledger_add(*floor_micro, charge_for(ahead, ended->worker_micro));
       ended->progress.end = CV_END_RECOVERED;
+      cv_text_print(ended->progress.why, sizeof(ended->progress.why), "%s", cv_end_usual_why(CV_END_RECOVERED));
       cv_archive_mark(&broker->archive, ended);
     }
   }

@@ -124,11 +124,16 @@ enum cv_err cv_broker_restore_state(struct cv_broker *broker, uint32_t id, struc
   for (uint32_t i = 0; phase >= CV_PHASE_STOPPING && campaign->gold.neutral != NULL && i < campaign->spec.arms; i++) {
     campaign->gold.neutral[i] = (int64_t)cv_read_u64(row);
   }
-  CV_TRY(damaged_unless(cv_reader_done(row)));
+  if (row->at < row->end) { /* a complete campaign has none */
+    cv_read_text(row, campaign->why, sizeof(campaign->why));
+  }
+  CV_TRY(damaged_unless(cv_reader_done(row) && (phase >= CV_PHASE_STOPPING || campaign->why[0] == '\0')));
   if (phase == CV_PHASE_STOPPING) {
     /* Both free the arms. The commit of the stop purged chunks and journal, so a row of either that is still found is
      * refused as damage. */
-    cv_broker_campaign_stop(broker, campaign, (enum cv_end)end);
+    struct cv_why why;
+    (void)cv_fail(&why, CV_OK, "%s", campaign->why);
+    cv_broker_campaign_stop(broker, campaign, (enum cv_end)end, why.text[0] == '\0' ? NULL : why.text);
   } else if (phase == CV_PHASE_ENDED) {
     CV_TRY(damaged_unless(end != CV_END_NONE));
     cv_broker_campaign_over(broker, campaign, (enum cv_end)end, ended);

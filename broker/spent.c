@@ -110,6 +110,7 @@ static void close_arm(struct cv_broker *broker, struct cv_broker_campaign *campa
 }
 
 /* With a feedback graph the epochs of neighbours wait for the plays of this arm, which will not come. */
+static const char GRAPH_NEEDS[] = "an item's data are used up, and its neighbours' tokens come with its own";
 static bool must_stop(const struct cv_broker_campaign *campaign) {
   return campaign->spec.edges > 0;
 }
@@ -131,7 +132,7 @@ void cv_broker_spent_check(struct cv_broker *broker, struct cv_broker_campaign *
       continue;
     }
     if (must_stop(campaign)) {
-      cv_broker_campaign_stop(broker, campaign, CV_END_USED_UP);
+      cv_broker_campaign_stop(broker, campaign, CV_END_USED_UP, GRAPH_NEEDS);
     } else {
       close_arm(broker, campaign, i);
     }
@@ -147,7 +148,7 @@ bool cv_broker_spent_close_all(struct cv_broker *broker, struct cv_broker_campai
     return false;
   }
   if (must_stop(campaign)) {
-    cv_broker_campaign_stop(broker, campaign, CV_END_USED_UP);
+    cv_broker_campaign_stop(broker, campaign, CV_END_USED_UP, GRAPH_NEEDS);
     return true;
   }
   for (uint32_t i = 0; i < campaign->spec.arms; i++) {

@@ -40,8 +40,10 @@ struct cv_broker {
   uint64_t forgotten_next;      /* the next forgotten campaign to close at the third-party */
   struct cv_broker_conn *conns; /* list, newest first */
   uint32_t crowd_conns, order_conns;
-  struct cv_broker_conn *rank;       /* the third-party, if connected */
-  struct cv_broker_conn *cobroker;   /* the co-broker, if connected */
+  struct cv_broker_conn *rank;     /* the third-party, if connected */
+  struct cv_broker_conn *cobroker; /* the co-broker, if connected */
+  bool knows_cobroker;             /* it has told its limits, to this process */
+  struct cv_gate_limits cobroker_limits;
   bool overs_due;                    /* the co-broker may have to be told of ended campaigns */
   struct cv_broker_conn *cursor;     /* next connection of cv_broker_next_out */
   struct cv_broker_conn *fair;       /* first connection of the last turn of assignments */

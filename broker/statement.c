@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "broker/admission.h"
 #include "broker/campaign.h"
 #include "broker/state.h"
 
@@ -30,6 +31,7 @@ static enum cv_err make(const struct cv_broker *broker, const struct cv_spec *sp
                                      .worker_epsilon_micro = cv_privacy_worker_micro(privacy, spec),
                                      .lifetime_epsilon_micro = broker->config.limits.worker_epsilon_micro,
                                      .delta_pico = cv_privacy_delta_pico(privacy),
+                                     .release_tokens = privacy->least_tokens,
                                      .floor_micro = broker->accounts.floor_micro,
                                      .budget_micro = spec->budget_micro,
                                      .arms = spec->arms,
@@ -51,6 +53,7 @@ enum cv_err cv_broker_statement_of(struct cv_broker *broker, const struct cv_bro
   CV_TRY(make(broker, &campaign->spec, &campaign->privacy, &statement));
   statement->campaign = campaign->id;
   statement->end = campaign->end;
+  memcpy(statement->why, campaign->why, sizeof(statement->why));
   /* From the ledger, not from the releases: it also has what a recovery charged for releases that are lost. */
   for (uint32_t i = 0; i < campaign->ledger.arms; i++) {
     statement->account[i].spent_micro = campaign->ledger.arm[i].spent_micro;
@@ -78,8 +81,8 @@ enum cv_err cv_broker_statement_of(struct cv_broker *broker, const struct cv_bro
 enum cv_err cv_broker_statement_plan(struct cv_broker *broker, const struct cv_spec *spec, const struct cv_gold *gold,
                                      struct cv_statement **ret, struct cv_why *why) {
   /* The same gate as for a submission: a campaign that would be refused gets the reason instead of a price. */
-  CV_TRY(cv_gate_spec(spec, &broker->config.limits, why));
   struct cv_spec completed = *spec;
+  CV_TRY(cv_admission_check(broker, &completed, why));
   struct cv_privacy privacy;
   CV_TRY(cv_privacy_init(&completed, &broker->config.limits, &privacy, why));
   cv_privacy_add_cost(&privacy, gold->epsilon_micro);

@@ -50,12 +50,14 @@ void cv_broker_thirdparty_free(struct cv_broker_thirdparty *thirdparty) {
 static void freeze(struct cv_broker *broker, struct cv_broker_campaign *campaign, const char *what, uint64_t theirs,
                    uint64_t ours) {
   cv_refusals_add(&broker->figures.refusals, CV_REFUSED_HISTORY);
-  cv_broker_note_refused(
-      broker, NULL, campaign, CV_REFUSED_HISTORY,
-      " is frozen: the third-party %s reports %s %llu, this broker has %llu; if this broker's state was restored from "
-      "an older copy, stop the broker and run crowdveil recover",
-      broker->rank->identity.name, what, (unsigned long long)theirs, (unsigned long long)ours);
-  cv_broker_campaign_end(broker, campaign, CV_END_FROZEN);
+  struct cv_why why; /* for the requester */
+  (void)cv_fail(&why, CV_ERR_STATE, "the third-party %s reports %s %llu, the broker has %llu",
+                broker->rank->identity.name, what, (unsigned long long)theirs, (unsigned long long)ours);
+  cv_broker_note_refused(broker, NULL, campaign, CV_REFUSED_HISTORY,
+                         " is frozen: %s; if this broker's state was restored from an older copy, stop the broker and "
+                         "run crowdveil recover",
+                         why.text);
+  cv_broker_campaign_end(broker, campaign, CV_END_FROZEN, why.text);
 }
 
 /* Whether the connected third-party is the named one, or nobody has been named yet. */
@@ -176,7 +178,9 @@ static enum cv_err on_opened(struct cv_broker *broker, const struct cv_rank_open
   }
   if (opened->refused != NULL) {
     cv_broker_note(broker, NULL, campaign, ": refused by the third-party: %s", opened->refused);
-    cv_broker_campaign_end(broker, campaign, CV_END_REFUSED);
+    struct cv_why why;
+    (void)cv_fail(&why, CV_ERR_DENIED, "third-party: %s", opened->refused);
+    cv_broker_campaign_end(broker, campaign, CV_END_REFUSED, why.text);
     return CV_OK;
   }
   /* With another seed the policy would take other decisions on the same releases: the stored ones could not be
@@ -240,7 +244,9 @@ void cv_broker_thirdparty_refuse(struct cv_broker *broker, struct cv_broker_camp
   cv_broker_note_refused(broker, NULL, campaign, CV_REFUSED_PLAN, ": plan %llu refused: %s",
                          (unsigned long long)refused->plan, why);
   /* A refused plan ends the campaign: the third-party cannot go on without it. */
-  cv_broker_campaign_stop(broker, campaign, refused->reason);
+  struct cv_why told; /* to the requester */
+  (void)cv_fail(&told, CV_ERR_DENIED, "plan %llu: %s", (unsigned long long)refused->plan, why);
+  cv_broker_campaign_stop(broker, campaign, refused->reason, told.text);
   if (!campaign->rank.opened) {
     return; /* not connected: the next connection gets the stop */
   }
@@ -348,7 +354,7 @@ static enum cv_err on_result(struct cv_broker *broker, const struct cv_rank_resu
              (result->reason != CV_END_COMPLETE || !is_released(campaign))) {
     freeze(broker, campaign, "an unrequested result, after plan", campaign->plans, campaign->plans);
   } else if (takes_standings(broker, campaign, result->standing, result->standings)) {
-    cv_broker_campaign_end(broker, campaign, result->reason);
+    cv_broker_campaign_end(broker, campaign, result->reason, NULL);
   }
   return let_go(broker, campaign->id);
 }

@@ -48,8 +48,17 @@ enum cv_err cv_cobroker_greet(struct cv_cobroker *core, struct cv_cobroker_conn 
   }
   CV_TRY(cv_hello_check(hello, cv_role_text(conn->identity.role), "co-broker", why));
   conn->greeted = true;
-  conn->gather.frame.hello =
-      (struct cv_hello){.present = true, .version = CV_WIRE_VERSION, .program = "crowdveil-cobroker"};
+  const struct cv_gate_limits *limits = &core->config.limits;
+  conn->gather.frame.hello = (struct cv_hello){.present = true,
+                                               .version = CV_WIRE_VERSION,
+                                               .program = "crowdveil-cobroker",
+                                               .has_limits = conn->identity.role == CV_ROLE_BROKER,
+                                               .limits = {.epsilon_micro = limits->epsilon_micro,
+                                                          .delta_pico = limits->delta_pico,
+                                                          .worker_epsilon_micro = limits->worker_epsilon_micro,
+                                                          .release_tokens = limits->release_tokens,
+                                                          .arms = limits->arms,
+                                                          .tokens = limits->tokens}};
   core->said = true;
   return CV_OK;
 }

@@ -84,6 +84,9 @@ static enum cv_err finish(struct cv_thirdparty_campaign *campaign, enum cv_end r
   cv_policy_close(campaign->policy);
   CV_TRY(store_standings(campaign, delta));
   campaign->row.end = reason;
+  if (campaign->row.note[0] == '\0') { /* no refusal of a plan has said more */
+    (void)snprintf(campaign->row.note, sizeof(campaign->row.note), "%s", cv_end_usual_why(reason));
+  }
   /* Recorded plans that still wait are void: nothing is applied after the end. */
   campaign->due_plan = false;
   campaign->due_result = true;

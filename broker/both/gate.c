@@ -53,6 +53,20 @@ static uint32_t least_tokens(const struct cv_local *local, bool small_epochs, co
   return any ? 1 : limits->release_tokens;
 }
 
+enum cv_err cv_gate_raise(struct cv_spec *spec, const struct cv_gate_limits *limits, struct cv_why *why) {
+  struct cv_local local;
+  CV_TRY(cv_local_init(&spec->privatizer, spec->arms, &local, why));
+  enum cv_err err = cv_spec_raise_release_tokens(spec, least_tokens(&local, is_local(&local), limits));
+  return err == CV_OK ? CV_OK
+                      : cv_fail(why, CV_ERR_DENIED, "policy %s has %u parameters; expected fewer", spec->policy.name,
+                                spec->policy.params.count);
+}
+
+/* An accepted campaign keeps the smallest release that it was accepted with. */
+static bool has_own_least(const struct cv_spec *spec) {
+  return cv_params_find(&spec->policy.params, CV_RELEASE_TOKENS_KEY) != NULL;
+}
+
 enum cv_err cv_privacy_init(struct cv_spec *spec, const struct cv_gate_limits *limits, struct cv_privacy *ret,
                             struct cv_why *why) {
   struct cv_privacy privacy = {0};
@@ -66,7 +80,8 @@ enum cv_err cv_privacy_init(struct cv_spec *spec, const struct cv_gate_limits *l
   CV_TRY(cv_mechanism_law_init(&spec->mechanism, spec->epsilon_micro, cv_mechanism_releases(spec, privacy.least_tokens),
                                &privacy.law, why));
   privacy.law.shares = spec->brokers == 2;
-  privacy.least_tokens = least_tokens(&privacy.local, row_of(&privacy)->small_epochs, limits);
+  privacy.least_tokens = has_own_least(spec) ? cv_spec_release_tokens(spec)
+                                             : least_tokens(&privacy.local, row_of(&privacy)->small_epochs, limits);
   privacy.is_exact = !local && !cv_mechanism_has_noise(privacy.law.class);
   privacy.cost_micro = privacy.is_exact ? CV_UNPROTECTED_MICRO : cv_privacy_limit_micro(&privacy);
   *ret = privacy;
@@ -142,6 +157,33 @@ static enum cv_err check_pair(const struct cv_spec *spec, const struct cv_privac
     default:
       return CV_OK;
   }
+}
+
+/* No release is smaller than the operator's limit, none needs more tokens than the campaign has, and a worker can give a
+ * token at all. */
+static enum cv_err check_least(const struct cv_spec *spec, const struct cv_privacy *privacy,
+                               const struct cv_gate_limits *limits, struct cv_why *why) {
+  const char *whose = limits->is_cobroker ? "co-broker" : "broker";
+  uint32_t least = least_tokens(&privacy->local, is_local(&privacy->local), limits);
+  if (limits->is_cobroker && privacy->least_tokens < least) {
+    return cv_fail(why, CV_ERR_DENIED,
+                   "releases of %u tokens are below the co-broker's smallest release of %u (limits.release_tokens)",
+                   privacy->least_tokens, least);
+  }
+  if (least > 1 && spec->tokens < least) {
+    return cv_fail(why, CV_ERR_DENIED,
+                   "a limit of %llu tokens is below the %s's smallest release of %u tokens (limits.release_tokens)",
+                   (unsigned long long)spec->tokens, whose, least);
+  }
+  /* Without a limit there is nothing to compare. */
+  bool is_free = limits->worker_epsilon_micro == 0 || privacy->is_exact;
+  return is_free || privacy->cost_micro <= limits->worker_epsilon_micro
+             ? CV_OK
+             : cv_fail(why, CV_ERR_DENIED,
+                       "one token costs its worker epsilon %.6f, over the %s's limit of %.6f for all campaigns of a "
+                       "worker (limits.worker_epsilon)",
+                       (double)privacy->cost_micro / (double)CV_MICRO, whose,
+                       (double)limits->worker_epsilon_micro / (double)CV_MICRO);
 }
 
 /* Sums must be exact in 64 bits, noise included. */
@@ -263,5 +305,6 @@ enum cv_err cv_gate_spec(const struct cv_spec *spec, const struct cv_gate_limits
   CV_TRY(check_pair(spec, &privacy, limits, why));
   CV_TRY(check_sums(spec, &privacy.local, why));
   CV_TRY(check_degrees(spec, why));
-  return check_limits(spec, &privacy, limits, why);
+  CV_TRY(check_limits(spec, &privacy, limits, why));
+  return check_least(spec, &privacy, limits, why);
 }

@@ -14,11 +14,19 @@ enum { CV_WIRE_VERSION = 3 };
 #define CV_HELLO_MISSING  "the first message is not Hello"
 #define CV_HELLO_REPEATED "second Hello; expected one per connection"
 
+/* What a co-broker's operator allows a campaign. */
+struct cv_hello_limits {
+  uint64_t epsilon_micro, delta_pico, worker_epsilon_micro, tokens;
+  uint32_t release_tokens, arms;
+};
+
 struct cv_hello {
   bool present;
   uint32_t version;
   const char *program;
   uint64_t term; /* of a broker, to its third-party; 0: none */
+  bool has_limits;
+  struct cv_hello_limits limits; /* of a co-broker, to its broker */
 };
 
 /*

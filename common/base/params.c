@@ -59,6 +59,15 @@ enum cv_err cv_params_set_text(struct cv_params *params, const char *key, const 
   return set(params, &value);
 }
 
+void cv_params_drop(struct cv_params *params, const char *key) {
+  const struct cv_param *found = cv_params_find(params, key);
+  if (found != NULL) {
+    size_t at = (size_t)(found - params->item);
+    params->count--;
+    memmove(&params->item[at], &params->item[at + 1], (params->count - at) * sizeof(params->item[0]));
+  }
+}
+
 static const struct cv_param_rule *rule_for(const struct cv_param_rule *rules, size_t n, const char *key) {
   for (size_t i = 0; i < n; i++) {
     if (strcmp(rules[i].key, key) == 0) {

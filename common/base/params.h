@@ -52,6 +52,8 @@ void cv_param_describe(const struct cv_param_rule *rule, char *to, size_t size);
 CV_MUST_USE enum cv_err cv_params_set_number(struct cv_params *params, const char *key, double number);
 CV_MUST_USE enum cv_err cv_params_set_text(struct cv_params *params, const char *key, const char *text);
 
+/* Removes a parameter, if there is one of this key. */
+void cv_params_drop(struct cv_params *params, const char *key);
 /* Finds a parameter by key; NULL if there is none. */
 const struct cv_param *cv_params_find(const struct cv_params *params, const char *key);
 /* The value of a key. Call only after cv_params_check() has succeeded: the key must exist. */

@@ -16,6 +16,24 @@ const char *cv_end_text(enum cv_end end) {
   return (unsigned)end < CV_END_COUNT ? text[end] : "unknown";
 }
 
+const char *cv_end_usual_why(enum cv_end end) {
+  static const char *const why[CV_END_COUNT] = {
+      [CV_END_NONE] = "",
+      [CV_END_COMPLETE] = "",
+      [CV_END_TOKENS] = "the next plan asks for more tokens than are left",
+      [CV_END_DEADLINE] = "the deadline (limits.deadline) has passed",
+      [CV_END_IDLE] = "no token was accepted within limits.idle",
+      [CV_END_CANCELLED] = "the requester cancelled it",
+      [CV_END_LEDGER] = "the next plan costs more epsilon than is left",
+      [CV_END_FROZEN] = "the histories of two parties contradict each other",
+      [CV_END_REFUSED] = "a party refused it",
+      [CV_END_BUDGET] = "the next plan costs more than is left of the budget",
+      [CV_END_RECOVERED] = "the broker went on from an older copy of its state",
+      [CV_END_USED_UP] = "the policy cannot go on without the items whose data are used up",
+  };
+  return (unsigned)end < CV_END_COUNT ? why[end] : "";
+}
+
 const char *cv_held_text(enum cv_held held) {
   static const char *const text[CV_HELD_COUNT] = {
       [CV_HELD_NO] = "", [CV_HELD_BOUNDARY] = "boundary", [CV_HELD_USED_UP] = "used up", [CV_HELD_OPEN] = "undecided"};

@@ -9,6 +9,8 @@
 #include "common/base/err.h"
 
 enum { CV_NOISE_GROUPS_MAX = 24 };
+/* One line that says why a campaign ended, with its terminator. */
+enum { CV_END_WHY_BYTES = 256 };
 /* The most tokens of one arm that a broker accepts in a plan. */
 enum { CV_PLAN_TOKENS_MAX = 1 << 24 };
 
@@ -130,5 +132,7 @@ enum cv_end {
 
 /* "running", "complete", "token limit", ...; never NULL. */
 const char *cv_end_text(enum cv_end end);
+/* Why a campaign has this end, where nothing more is to say; "" of a complete one. */
+const char *cv_end_usual_why(enum cv_end end);
 
 #endif

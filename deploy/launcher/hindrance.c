@@ -26,6 +26,9 @@ static void print_used_up(const struct cv_progress *progress, const char *const 
 
 void cv_hindrance_print(const struct cv_progress *progress, const char *const *name, const char *indent, FILE *to) {
   uint32_t told = 0;
+  if (progress->why[0] != '\0') {
+    (void)fprintf(to, "%swhy: %s\n", indent, progress->why);
+  }
   if (progress->used_ups > 0) {
     print_used_up(progress, name, indent, to);
   }
@@ -53,6 +56,7 @@ json_t *cv_hindrance_json(json_t *object, const struct cv_progress *progress, co
     declined = cv_json_append(declined,
                               json_pack("{s:s, s:I}", "why", each->why, "connections", (json_int_t)each->connections));
   }
+  object = cv_json_set(object, "why", progress->why[0] == '\0' ? json_null() : json_string(progress->why));
   object = cv_json_set(object, "used_up", used_up);
   return cv_json_set(object, "declined", declined);
 }

@@ -6,7 +6,7 @@
 
 #include "common/base/grid.h"
 
-enum { LINES = 5, LINE_BYTES = 900 };
+enum { LINES = 6, LINE_BYTES = 900 };
 
 static double epsilon(uint64_t micro) {
   return (double)micro / (double)CV_MICRO;
@@ -81,6 +81,9 @@ static void find_words(const struct cv_statement *statement, struct words *words
         "campaigns).",
         statement->tokens_per_worker, epsilon(statement->epsilon_micro), epsilon(statement->worker_epsilon_micro));
   }
+  if (statement->release_tokens > 1) {
+    say(words, "Each release sums %" PRIu32 " tokens at least (limits.release_tokens).", statement->release_tokens);
+  }
   say(words, "This broker limits a worker to %g over all its campaigns; %g of that is charged to every worker%s.",
       epsilon(statement->lifetime_epsilon_micro), epsilon(statement->floor_micro),
       statement->floor_micro > 0 ? " because of recoveries" : "");
@@ -138,6 +141,9 @@ void cv_launcher_statement_print(const struct cv_statement *statement, const str
   } else {
     (void)fprintf(to, "campaign %" PRIu64 " \"%s\": %s, mechanism %s\n", statement->campaign, statement->name,
                   cv_end_text(statement->end), statement->mechanism);
+    if (statement->why[0] != '\0') {
+      (void)fprintf(to, "why: %s\n", statement->why);
+    }
     print_payments(statement, to);
     (void)fprintf(to, "%6s  %8s  %12s  %10s  %10s  %10s\n", "arm", "releases", "tokens", "spent", "left", "of");
   }
@@ -217,6 +223,8 @@ enum cv_err cv_launcher_statement_write_json(const struct cv_statement *statemen
       (json_int_t)statement->tokens_per_worker, "worker_micro", worker_json(statement), "worker_lifetime_micro",
       (json_int_t)statement->lifetime_epsilon_micro, "worker_floor_micro", (json_int_t)statement->floor_micro,
       "guarantee", guarantee, "arms", accounts_json(statement));
+  all = cv_json_set(all, "release_tokens", json_integer((json_int_t)statement->release_tokens));
+  all = cv_json_set(all, "why", statement->why[0] == '\0' ? json_null() : json_string(statement->why));
   if (statement->budget_micro > 0) {
     all = cv_json_set(all, "budget_micro", json_integer((json_int_t)statement->budget_micro));
   }

@@ -70,9 +70,7 @@ static void say_accepted(struct submission *submission, const struct cv_order_fr
 static enum cv_answer on_cobroker(struct submission *submission, const struct cv_progress *progress) {
   const char *wait = cv_hindrance_wait(progress);
   if (progress->end == CV_END_REFUSED) {
-    (void)cv_command_fail(&table, 1, "campaign %" PRIu64 " was refused%s%s", progress->campaign,
-                          progress->declineds > 0 ? "; " : "",
-                          progress->declineds > 0 ? progress->declined[0].why : "");
+    (void)cv_command_fail(&table, 1, "campaign %" PRIu64 " was refused; %s", progress->campaign, progress->why);
     return CV_ANSWER_FAILED;
   }
   if (wait != NULL) {

@@ -137,6 +137,29 @@ enum cv_err cv_codec_take_bytes(const ProtobufCBinaryData *in, void *to, size_t 
 
 /* Hello and Goodbye. */
 
+static Crowdveil__Base__Limits *put_limits(const struct cv_hello_limits *from, struct cv_arena *scratch) {
+  Crowdveil__Base__Limits *to = cv_codec_room(scratch, 1, sizeof(*to));
+  if (to != NULL) {
+    *to = (Crowdveil__Base__Limits)CROWDVEIL__BASE__LIMITS__INIT;
+    to->epsilon_micro = from->epsilon_micro;
+    to->delta_pico = from->delta_pico;
+    to->worker_epsilon_micro = from->worker_epsilon_micro;
+    to->release_tokens = from->release_tokens;
+    to->arms = from->arms;
+    to->tokens = from->tokens;
+  }
+  return to;
+}
+
+static struct cv_hello_limits take_limits(const Crowdveil__Base__Limits *from) {
+  return (struct cv_hello_limits){.epsilon_micro = from->epsilon_micro,
+                                  .delta_pico = from->delta_pico,
+                                  .worker_epsilon_micro = from->worker_epsilon_micro,
+                                  .release_tokens = from->release_tokens,
+                                  .arms = from->arms,
+                                  .tokens = from->tokens};
+}
+
 enum cv_err cv_codec_put_greetings(const struct cv_hello *hello, const char *goodbye, struct cv_arena *scratch,
                                    Crowdveil__Base__Hello **ret_hello, Crowdveil__Base__Goodbye **ret_goodbye) {
   if (hello->present) {
@@ -148,6 +171,12 @@ enum cv_err cv_codec_put_greetings(const struct cv_hello *hello, const char *goo
     *to = (Crowdveil__Base__Hello)CROWDVEIL__BASE__HELLO__INIT;
     to->version = hello->version;
     to->term = hello->term;
+    if (hello->has_limits) {
+      to->limits = put_limits(&hello->limits, scratch);
+      if (to->limits == NULL) {
+        return CV_ERR_LIMIT;
+      }
+    }
     to->program = program;
     *ret_hello = to;
   }
@@ -172,6 +201,10 @@ enum cv_err cv_codec_take_greetings(const Crowdveil__Base__Hello *hello, const C
     }
     *ret_hello =
         (struct cv_hello){.present = true, .version = hello->version, .program = hello->program, .term = hello->term};
+    if (hello->limits != NULL) {
+      ret_hello->has_limits = true;
+      ret_hello->limits = take_limits(hello->limits);
+    }
   }
   if (goodbye != NULL) {
     if (!cv_codec_text_fits(goodbye->why, CV_WHY_BYTES)) {

@@ -87,7 +87,9 @@ static enum cv_err put_progress(const struct cv_progress *from, struct cv_arena 
   ret->waits_for_cobroker = from->waits_for_cobroker;
   ret->cobroker_connected = from->cobroker_connected;
   ret->waits_for = cv_codec_put_text(from->waits_for, CV_NAME_BYTES, scratch);
-  return ret->name == NULL || ret->waits_for == NULL ? CV_ERR_LIMIT : put_hindrances(from, scratch, ret);
+  ret->why = cv_codec_put_text(from->why, sizeof(from->why), scratch);
+  bool is_full = ret->name == NULL || ret->waits_for == NULL || ret->why == NULL;
+  return is_full ? CV_ERR_LIMIT : put_hindrances(from, scratch, ret);
 }
 
 static enum cv_err put_gold(const struct cv_gold *from, struct cv_arena *scratch, Crowdveil__Order__Gold **ret) {
@@ -249,6 +251,7 @@ static enum cv_err put_statement(const struct cv_statement *from, struct cv_aren
   to->mechanism = cv_codec_put_text(from->mechanism, CV_PARAM_TEXT, scratch);
   to->privatizer = cv_codec_put_text(from->privatizer, CV_PARAM_TEXT, scratch);
   to->guarantee = cv_codec_put_text(from->guarantee, CV_WHY_BYTES, scratch);
+  to->why = cv_codec_put_text(from->why, sizeof(from->why), scratch);
   to->exact = from->is_exact;
   to->epsilon_micro = from->epsilon_micro;
   to->tokens_per_worker = from->tokens_per_worker;
@@ -256,10 +259,11 @@ static enum cv_err put_statement(const struct cv_statement *from, struct cv_aren
   to->lifetime_epsilon_micro = from->lifetime_epsilon_micro;
   to->floor_micro = from->floor_micro;
   to->delta_pico = from->delta_pico;
+  to->release_tokens = from->release_tokens;
   to->budget_micro = from->budget_micro;
   to->end = (Crowdveil__Base__End)from->end;
   made->envelope.statement = to;
-  if (to->name == NULL || to->mechanism == NULL || to->privatizer == NULL || to->guarantee == NULL) {
+  if (to->name == NULL || to->mechanism == NULL || to->privatizer == NULL || to->guarantee == NULL || to->why == NULL) {
     return CV_ERR_LIMIT;
   }
   return put_accounts(from, scratch, to);
@@ -407,6 +411,7 @@ static enum cv_err take_progress(const Crowdveil__Order__Progress *in, struct cv
   CV_TRY(cv_progress_counts_fit(ret) ? CV_OK : CV_ERR_FORMAT);
   CV_TRY(take_hindrances(in, ret));
   CV_TRY(cv_codec_take_text(in->waits_for, ret->waits_for, sizeof(ret->waits_for)));
+  CV_TRY(cv_codec_take_text(in->why, ret->why, sizeof(ret->why)));
   return cv_codec_take_text(in->name, ret->name, sizeof(ret->name));
 }
 
@@ -537,6 +542,7 @@ static enum cv_err take_statement(const Crowdveil__Order__Statement *in, struct 
                                .lifetime_epsilon_micro = in->lifetime_epsilon_micro,
                                .floor_micro = in->floor_micro,
                                .delta_pico = in->delta_pico,
+                               .release_tokens = in->release_tokens,
                                .budget_micro = in->budget_micro,
                                .tokens_per_worker = in->tokens_per_worker,
                                .end = (enum cv_end)in->end,
@@ -545,6 +551,7 @@ static enum cv_err take_statement(const Crowdveil__Order__Statement *in, struct 
   CV_TRY(cv_codec_take_text(in->mechanism, ret->mechanism, sizeof(ret->mechanism)));
   CV_TRY(cv_codec_take_text(in->privatizer, ret->privatizer, sizeof(ret->privatizer)));
   CV_TRY(cv_codec_take_text(in->guarantee, ret->guarantee, sizeof(ret->guarantee)));
+  CV_TRY(cv_codec_take_text(in->why, ret->why, sizeof(ret->why)));
   ret->account = cv_codec_room(arena, in->n_accounts, sizeof(*ret->account));
   if (ret->account == NULL) {
     return CV_ERR_LIMIT;

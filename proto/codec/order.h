@@ -62,6 +62,7 @@ struct cv_progress {
   struct cv_used_up used_up[CV_USED_UP_SHOWN];
   uint32_t declined_all, declineds; /* connections that declined; the reasons listed, the commonest first */
   struct cv_declined declined[CV_DECLINED_SHOWN];
+  char why[CV_END_WHY_BYTES]; /* it ended; "" while it runs, and of a complete one */
 };
 
 /* Whether no more arms are decided or parked, or contradict, than there are. */
@@ -140,7 +141,9 @@ struct cv_statement {
   bool is_exact;
   uint64_t epsilon_micro, worker_epsilon_micro, lifetime_epsilon_micro, floor_micro;
   uint64_t delta_pico;
-  uint64_t budget_micro; /* recruitment only; else 0 */
+  uint32_t release_tokens;    /* smallest number of tokens in a release */
+  char why[CV_END_WHY_BYTES]; /* the campaign ended, as in the progress */
+  uint64_t budget_micro;      /* recruitment only; else 0 */
   uint32_t tokens_per_worker;
   enum cv_end end;
   uint32_t arms;

@@ -507,8 +507,8 @@ static void put_records(struct cv_buf *out, struct cv_buf *row) {
                                           .arms = 2,
                                           .decided = 1,
                                           .classes = 1,
-                                          .end = i == 1 ? CV_END_REFUSED : CV_END_CANCELLED},
-                             .refused = "co-broker: no",
+                                          .end = i == 1 ? CV_END_REFUSED : CV_END_CANCELLED,
+                                          .why = "co-broker: no"},
                              .ended_wall_ms = 1000U * i,
                              .purged = i > 1,
                              .is_clean = i > 2};

@@ -285,9 +285,10 @@ static void who_asks_for_single_tokens_says_which_limit_forbids_it(void **state)
   assert_true(play_init(&play, cv_policy_find("exp3"), 0, ARMS, SEED));
   assert_int_equal(cv_spec_raise_release_tokens(&play.spec, 100), CV_OK);
   assert_int_equal(cv_policy_fits(&play.spec, &why), CV_ERR_INVALID);
-  assert_string_equal(why.text, "policy exp3 asks for single tokens, and the smallest release has 100 "
-                                "(limits.release_tokens of the broker); expected 1, a privatizer that protects each "
-                                "token, or another policy");
+  assert_string_equal(why.text,
+                      "policy exp3 asks for single tokens, and the smallest release has 100 "
+                      "(limits.release_tokens of the broker); expected 1, a privatizer that protects each "
+                      "token, or another policy");
   play_fini(&play);
 }
 
