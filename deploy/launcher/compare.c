@@ -97,7 +97,7 @@ static void print_item(const struct cv_compared of[2], uint32_t at, size_t colum
   for (int i = 0; i < 2; i++) {
     item = &of[i].item[at];
     char class[16] = "-";
-    const char *mark = item->rank_class == item->truth ? "right" : "wrong";
+    const char *mark = item->is_right ? "right" : "wrong";
     if (item->rank_class > 0) {
       (void)snprintf(class, sizeof(class), "%u", item->rank_class);
     }
@@ -181,11 +181,16 @@ static json_t *class_json(uint32_t rank_class) {
   return rank_class == 0 ? json_null() : json_integer(rank_class);
 }
 
+static json_t *mark_json(const struct cv_compared_item *item, bool is_known) {
+  return is_known && item->rank_class > 0 ? json_boolean(item->is_right) : json_null();
+}
+
 static json_t *item_json(const struct cv_compared of[2], uint32_t at) {
   const struct cv_compared_item *a = &of[0].item[at], *b = &of[1].item[at];
-  return json_pack("{s:s, s:o, s:[o, o], s:[I, I]}", "name", a->name, "truth", class_json(a->truth), "classes",
-                   class_json(a->rank_class), class_json(b->rank_class), "tokens", (json_int_t)a->tokens,
-                   (json_int_t)b->tokens);
+  bool is_known = of[0].has_truth;
+  return json_pack("{s:s, s:o, s:[o, o], s:[o, o], s:[I, I]}", "name", a->name, "truth", class_json(a->truth),
+                   "classes", class_json(a->rank_class), class_json(b->rank_class), "right", mark_json(a, is_known),
+                   mark_json(b, is_known), "tokens", (json_int_t)a->tokens, (json_int_t)b->tokens);
 }
 
 static json_t *accuracy_json(const struct cv_compared *compared) {

@@ -91,6 +91,27 @@ static enum cv_err take_truth(const struct cv_json_at *at, const json_t *all, st
                                                             : cv_json_fail(at, "accuracy", "a number from 0 to 1");
 }
 
+/* Each item with a class is right, unless it is among those that are wrong. */
+static enum cv_err take_wrong(const struct cv_json_at *at, const json_t *all, struct cv_compared *compared) {
+  const json_t *wrong = NULL;
+  if (!compared->has_truth) {
+    return CV_OK;
+  }
+  CV_TRY(cv_json_take_array(at, all, "wrong", CV_ARMS_MAX, &wrong));
+  for (uint32_t i = 0; i < compared->items; i++) {
+    compared->item[i].is_right = compared->item[i].rank_class > 0;
+  }
+  for (size_t i = 0; i < json_array_size(wrong); i++) {
+    const char *name = json_string_value(json_array_get(wrong, i));
+    struct cv_compared_item *item = name == NULL ? NULL : find(compared, name);
+    if (item == NULL || !item->is_right) {
+      return cv_json_fail(at, "wrong", "items of classes, each once");
+    }
+    item->is_right = false;
+  }
+  return CV_OK;
+}
+
 static enum cv_err take_tokens(const struct cv_json_at *root, const json_t *all, struct cv_compared *compared) {
   const json_t *tokens = json_object_get(all, "item_tokens");
   struct cv_json_at at = {.why = root->why, .path = root->path, .place = "item_tokens"};
@@ -128,6 +149,7 @@ static enum cv_err take_all(const struct cv_json_at *at, const json_t *all, stru
   }
   CV_TRY(take_classes(at, all, compared));
   CV_TRY(take_truth(at, all, compared));
+  CV_TRY(take_wrong(at, all, compared));
   CV_TRY(take_tokens(at, all, compared));
   CV_TRY(cv_json_take_whole(at, all, "tokens", INT64_MAX, &compared->tokens));
   CV_TRY(cv_json_take_whole(at, all, "rounds", INT64_MAX, &compared->rounds));
@@ -174,7 +196,7 @@ uint32_t cv_compared_undecided(const struct cv_compared *compared) {
 uint32_t cv_compared_right(const struct cv_compared *compared) {
   uint32_t right = 0;
   for (uint32_t i = 0; i < compared->items && compared->has_truth; i++) {
-    right += compared->item[i].rank_class == compared->item[i].truth;
+    right += compared->item[i].is_right;
   }
   return right;
 }

@@ -12,6 +12,7 @@ struct cv_compared_item {
   const char *name;    /* in `json` */
   uint32_t rank_class; /* counted from 1; 0: undecided */
   uint32_t truth;      /* the true class; 0: unknown */
+  bool is_right;       /* has a class, and by its policy's claim a right one; false if the truth is unknown */
   uint64_t tokens;
 };
 
@@ -34,7 +35,7 @@ void cv_compared_fini(struct cv_compared *compared);
 
 /* Returns the number of items without a class. */
 uint32_t cv_compared_undecided(const struct cv_compared *compared);
-/* Returns the number of items whose class is the true one; 0 if the truth is unknown. */
+/* Returns the number of items that are right. */
 uint32_t cv_compared_right(const struct cv_compared *compared);
 
 #endif

@@ -61,6 +61,21 @@ static enum cv_err take_truth(struct cv_outcome *outcome, const struct cv_outcom
   return CV_OK;
 }
 
+/* Judges a ranking from duels by them, which only the file tells. */
+static enum cv_err take_duels(struct cv_outcome *outcome, const struct cv_outcome_known *known) {
+  const struct cv_pairs *pairs = known->file == NULL ? NULL : cv_quality_pairs(known->file->source.quality);
+  if (!outcome->has_duels || outcome->truth == NULL || pairs == NULL || pairs->arms != outcome->arms) {
+    return CV_OK;
+  }
+  outcome->duel_right = calloc(outcome->arms, sizeof(*outcome->duel_right));
+  if (outcome->duel_right == NULL) {
+    return CV_ERR_NOMEM;
+  }
+  outcome->tie = cv_params_number(&known->spec->policy.params, "tie");
+  cv_pairs_right(pairs, outcome->tie, outcome->standing, outcome->duel_right);
+  return CV_OK;
+}
+
 /* There is none without the file, which says how scores are drawn. */
 static enum cv_err take_bound(struct cv_outcome *outcome, const struct cv_outcome_known *known) {
   if (known->file == NULL || outcome->truth == NULL) {
@@ -141,6 +156,9 @@ enum cv_err cv_outcome_init(struct cv_outcome *outcome, const struct cv_finished
   outcome->is_exact = known->spec != NULL && !cv_spec_has_noise(known->spec);
   enum cv_err err = take_truth(outcome, known);
   if (err == CV_OK) {
+    err = take_duels(outcome, known);
+  }
+  if (err == CV_OK) {
     err = take_bound(outcome, known);
   }
   if (err == CV_OK) {
@@ -164,6 +182,7 @@ void cv_outcome_fini(struct cv_outcome *outcome) {
   free(outcome->name);
   free(outcome->mean);
   free(outcome->truth);
+  free(outcome->duel_right);
   cv_rest_fini(&outcome->rest);
   free(outcome->cost_micro);
   cv_lies_fini(&outcome->lies);
@@ -226,12 +245,19 @@ uint32_t cv_outcome_held(const struct cv_outcome *outcome, enum cv_held held) {
   return count;
 }
 
+bool cv_outcome_is_right(const struct cv_outcome *outcome, uint32_t arm) {
+  const struct cv_standing *standing = &outcome->standing[arm];
+  if (outcome->truth == NULL || !cv_standing_is_decided(standing)) {
+    return false;
+  }
+  return outcome->duel_right != NULL ? outcome->duel_right[arm] : standing->rank_class == outcome->truth[arm];
+}
+
 double cv_outcome_accuracy(const struct cv_outcome *outcome, uint32_t *ret_right) {
   uint32_t decided = outcome->arms - cv_outcome_undecided(outcome);
   *ret_right = 0;
-  for (uint32_t i = 0; i < outcome->arms && outcome->truth != NULL; i++) {
-    const struct cv_standing *standing = &outcome->standing[i];
-    *ret_right += cv_standing_is_decided(standing) && standing->rank_class == outcome->truth[i];
+  for (uint32_t i = 0; i < outcome->arms; i++) {
+    *ret_right += cv_outcome_is_right(outcome, i);
   }
   return outcome->truth == NULL || decided == 0 ? (double)NAN : (double)*ret_right / decided;
 }

@@ -26,6 +26,9 @@ struct cv_outcome {
   const char **name;            /* of each arm (names.h); owned */
   double *mean;                 /* the true means; owned; NULL: truth unknown */
   uint32_t *truth;              /* the true classes; owned; NULL: truth unknown, or not a ranking */
+  bool *duel_right;             /* from duels, with `truth`: whether each item is right by them (worker/quality/pairs.h),
+                                   which is what this ranking is judged by; owned */
+  double tie;                   /* with `duel_right`: the policy's */
   struct cv_rest rest;          /* of a ranking: the items without a class */
   uint64_t *cost_micro;         /* cost of a token of each arm; owned; NULL: workers are not paid */
   uint64_t budget_micro;
@@ -73,7 +76,10 @@ uint32_t cv_outcome_held(const struct cv_outcome *outcome, enum cv_held held);
 enum cv_held cv_outcome_why(const struct cv_standing *standing);
 /* Returns the number of arms whose limits contradict each other. */
 uint32_t cv_outcome_contradictions(const struct cv_outcome *outcome);
-/* The share of the decided items that have their true class; NAN: the truth is not known, or nothing is decided. */
+/* Whether an item has a class, and a right one: its true class, or from duels one that no duel contradicts. False
+ * without the truth. */
+bool cv_outcome_is_right(const struct cv_outcome *outcome, uint32_t arm);
+/* The share of the decided items that are right; NAN: the truth is not known, or nothing is decided. */
 double cv_outcome_accuracy(const struct cv_outcome *outcome, uint32_t *ret_right);
 
 /* What a table for people shows at most: rows, columns of a name, names in a line. */

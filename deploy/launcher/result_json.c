@@ -38,6 +38,18 @@ static json_t *all_classes(const struct cv_outcome *outcome, bool truth) {
   return classes;
 }
 
+/* The items with a class that is not right; null without the truth. */
+static json_t *wrong_json(const struct cv_outcome *outcome) {
+  json_t *names = outcome->truth == NULL ? json_null() : json_array();
+  for (uint32_t i = 0; i < outcome->arms && outcome->truth != NULL; i++) {
+    uint32_t arm = outcome->order[i];
+    if (cv_standing_is_decided(&outcome->standing[arm]) && !cv_outcome_is_right(outcome, arm)) {
+      names = cv_json_append(names, json_string(outcome->name[arm]));
+    }
+  }
+  return names;
+}
+
 static json_t *item_tokens(const struct cv_outcome *outcome) {
   json_t *tokens = json_object();
   for (uint32_t i = 0; i < outcome->arms; i++) {
@@ -190,6 +202,7 @@ json_t *cv_result_json(const struct cv_outcome *outcome, const char *policy) {
       "epsilon_spent_micro", (json_int_t)progress->epsilon_spent_micro, "seconds", (double)progress->elapsed_ms / 1000,
       "tokens_per_second", cv_view_rate(progress), "over_sum_bound", ratio(outcome, outcome->bound.sum),
       "over_pair_bound", ratio(outcome, outcome->bound.pair));
+  result = cv_json_set(result, "wrong", wrong_json(outcome));
   return with_rest(result, outcome);
 }
 

@@ -32,7 +32,7 @@ static const char *verdict_of(const struct cv_outcome *outcome, uint32_t arm) {
   if (!cv_standing_is_decided(standing)) {
     return cv_held_text(cv_outcome_why(standing));
   }
-  return standing->rank_class == outcome->truth[arm] ? "hit" : "miss";
+  return cv_outcome_is_right(outcome, arm) ? "hit" : "miss";
 }
 
 static void print_row(const struct cv_outcome *outcome, uint32_t arm, const struct widths *widths, FILE *to) {
@@ -54,7 +54,9 @@ static void print_row(const struct cv_outcome *outcome, uint32_t arm, const stru
   if (outcome->lies.neutral != NULL) {
     (void)fprintf(to, "  %9" PRId64, outcome->lies.neutral[arm]);
   }
-  if (outcome->truth != NULL) {
+  if (outcome->duel_right != NULL) {
+    (void)fprintf(to, "  %6.4f  %s", outcome->mean[arm], verdict_of(outcome, arm));
+  } else if (outcome->truth != NULL) {
     (void)fprintf(to, "  %6.4f  %5u  %s", outcome->mean[arm], outcome->truth[arm], verdict_of(outcome, arm));
   }
   (void)fprintf(to, "\n");
@@ -180,6 +182,15 @@ static void print_contradictions(const struct cv_outcome *outcome, FILE *to) {
   }
 }
 
+/* What it is to be right. */
+static void print_right(const struct cv_outcome *outcome, FILE *to) {
+  if (outcome->duel_right == NULL) {
+    (void)fprintf(to, "in their true class\n");
+  } else {
+    (void)fprintf(to, "where no duel says otherwise, by more than the tie of %g\n", outcome->tie);
+  }
+}
+
 static void print_sums(const struct cv_outcome *outcome, FILE *to) {
   const struct cv_progress *progress = &outcome->progress;
   double seconds = (double)progress->elapsed_ms / 1000;
@@ -192,8 +203,9 @@ static void print_sums(const struct cv_outcome *outcome, FILE *to) {
     (void)fprintf(to, "undecided   none\n");
   }
   if (!isnan(accuracy)) {
-    (void)fprintf(to, "accuracy    %.4f: %u of %u decided items are in their true class\n", accuracy, right,
+    (void)fprintf(to, "accuracy    %.4f: %u of %u decided items are ", accuracy, right,
                   outcome->arms - cv_outcome_undecided(outcome));
+    print_right(outcome, to);
   }
   print_contradictions(outcome, to);
   cv_outcome_print_epsilon(outcome, to);
@@ -203,6 +215,11 @@ static void print_sums(const struct cv_outcome *outcome, FILE *to) {
   print_lies(outcome, to);
   (void)fprintf(to, "time        %.1f s, %s tokens a second\n", seconds,
                 cv_count_text((uint64_t)(cv_view_rate(progress) + 0.5)).text);
+}
+
+/* Duels have no true class of an item: which classes are right depends on those of the others. */
+static const char *truth_heading(const struct cv_outcome *outcome) {
+  return outcome->truth == NULL ? "" : outcome->duel_right != NULL ? "   truth" : "   truth  class";
 }
 
 void cv_table_print(const struct cv_outcome *outcome, FILE *to) {
@@ -217,7 +234,7 @@ void cv_table_print(const struct cv_outcome *outcome, FILE *to) {
                 outcome->has_duels ? "last duel" : "noisy mean");
   cv_unit_print_heading(&outcome->unit, to);
   (void)fprintf(to, "%s%s%s\n", outcome->lies.of_arm == NULL ? "" : "  lies safe       turn",
-                outcome->lies.neutral == NULL ? "" : "    neutral", outcome->truth == NULL ? "" : "   truth  class");
+                outcome->lies.neutral == NULL ? "" : "    neutral", truth_heading(outcome));
   for (uint32_t i = 0; i < cv_outcome_rows(outcome); i++) {
     print_row(outcome, outcome->order[i], &widths, to);
   }

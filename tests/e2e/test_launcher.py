@@ -131,8 +131,8 @@ def test_a_stopped_demo_leaves_nothing_behind(tmp_path):
 def test_results_that_cannot_be_compared(tmp_path):
     names = ["Roma", "Golden Wok"]
     good = {"campaign": "food", "policy": "ppar", "classes": [[name] for name in names], "undecided": [],
-            "truth": [names], "accuracy": .5, "item_tokens": dict.fromkeys(names, 10), "lies": None, "tokens": 20,
-            "rounds": 1, "epsilon_spent_micro": 250000, "seconds": 1}
+            "truth": [names], "accuracy": .5, "wrong": [names[1]], "item_tokens": dict.fromkeys(names, 10),
+            "lies": None, "tokens": 20, "rounds": 1, "epsilon_spent_micro": 250000, "seconds": 1}
     other = json.loads(json.dumps(good).replace("Roma", "Napoli"))
     files = {"good": json.dumps(good), "text": "ranked\n", "empty": "", "list": "[]", "other": json.dumps(other),
              "fewer": json.dumps({**good, "classes": [["Roma"]], "truth": None, "item_tokens": {"Roma": 1}}),

@@ -234,6 +234,41 @@ def test_a_file_of_comparisons(tmp_path):
         assert f"  {mean:.4f}  " in line
 
 
+def sort(folder, won, tie):
+    """Ranks a, b and c by duels; `won` says how many of 100 the first one of each pair won."""
+    folder.mkdir()
+    rows = [f"{a},{b},{int(i < won[a + b])}" for a, b in ("ab", "ac", "bc") for i in range(100)]
+    (folder / "duels.csv").write_text("\n".join(["a,b,won", *rows, ""]))
+    (folder / "campaign.yaml").write_text(f"campaign: duels\n{FILE}\npolicy: {{name: pair-sort, tie: {tie}, {RARE}}}\n"
+                                          "privacy: {mechanism: segments, epsilon: 1}\nlimits: {tokens: 60000}\n")
+    done = crowdveil("up", "campaign.yaml", "--json", "--seed", "1", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    (folder / "result.json").write_text(done.stdout)
+    lines = [line.split() for line in done.stderr.splitlines()]
+    return json.loads(done.stdout), {words[1]: words[-1] for words in lines if words[-1:] in (["hit"], ["miss"])}
+
+
+def test_items_that_tie_are_right_in_one_class(tmp_path):
+    """Duels are judged by what is claimed of them. a and b win 51 and 49 of 100 against each other."""
+    result, seen = sort(tmp_path / "tie", {"ab": 51, "ac": 80, "bc": 79}, .05)
+    assert [set(names) for names in result["classes"]] == [{"a", "b"}, {"c"}]
+    assert result["accuracy"] == 1 and result["wrong"] == []
+    assert result["truth"] == [["a"], ["b"], ["c"]], "the order by wins"
+    assert seen == {"a": "hit", "b": "hit", "c": "hit"}
+    apart, _ = sort(tmp_path / "apart", {"ab": 51, "ac": 80, "bc": 79}, .2)
+    assert apart["accuracy"] == 1
+    compared = crowdveil("compare", tmp_path / "tie/result.json", tmp_path / "apart/result.json")
+    assert compared.returncode == 0 and "3 of 3" in compared.stdout and "wrong" not in compared.stdout
+
+
+def test_a_cycle_has_no_right_order(tmp_path):
+    """Whoever beats the item that it stands below, and that item, are misses: the order is not what it claims to be."""
+    result, seen = sort(tmp_path / "cycle", {"ab": 80, "ac": 20, "bc": 80}, .05)
+    first, second, third = (names[0] for names in result["classes"])
+    assert seen == {first: "miss", second: "hit", third: "miss"}
+    assert set(result["wrong"]) == {first, third} and result["accuracy"] == pytest.approx(1 / 3)
+
+
 @pytest.mark.parametrize("rows, section, message", [
     (["x,y,1", "y,z,1", "x,y,0"], FILE, 'duels.csv: "x" and "z" never met; expected a row of every two items'),
     (["x,y,1", "y,z,1"], FILE, "duels.csv: 3 items in 2 rows; expected at least two items, and a row of every two"),

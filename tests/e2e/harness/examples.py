@@ -45,7 +45,8 @@ def without_the_file(text):
     for line in lines[:end]:
         cells = re.sub(r"(?<=\d) ± (?=\d)", "±", line).split()
         if columns[0] == "class":
-            cells = [cells[0]] + (cells[:-3] if "truth" in columns else cells)[-4 if "lies safe" in heading else -2:]
+            told = 0 if "truth" not in columns else 3 if heading.endswith("class") else 2
+            cells = [cells[0]] + cells[:len(cells) - told][-4 if "lies safe" in heading else -2:]
         else:
             cells = [cell for name, cell in zip(columns, cells[-len(columns):]) if name != "truth"]
         rows.append(cells)

@@ -38,10 +38,11 @@ static void read_good(const char *text, struct cv_compared *ret) {
 #define FIRST                                                                                          \
   "{\"campaign\": \"bread\", \"policy\": \"ppar\", \"classes\": [[\"rye 10\"], [\"oat\"]], "           \
   "\"undecided\": [\"rye 2\"], \"truth\": [[\"rye 10\"], [\"rye 2\"], [\"oat\"]], \"accuracy\": 0.5, " \
+  "\"wrong\": [\"oat\"], "                                                                             \
   "\"item_tokens\": {\"rye 2\": 5, \"oat\": 10, \"rye 10\": 15}, \"lies\": {\"safe\": 3, \"turn\": null}, " SUMS "}"
 #define SECOND                                                                                                 \
   "{\"campaign\": \"bread\", \"policy\": \"ppar-kl\", \"classes\": [[\"rye 10\"], [\"rye 2\"], [\"oat\"]], "   \
-  "\"undecided\": [], \"truth\": [[\"rye 10\"], [\"rye 2\"], [\"oat\"]], \"accuracy\": 1, "                    \
+  "\"undecided\": [], \"truth\": [[\"rye 10\"], [\"rye 2\"], [\"oat\"]], \"accuracy\": 1, \"wrong\": [], "     \
   "\"item_tokens\": {\"rye 2\": 1, \"oat\": 2, \"rye 10\": 3}, \"lies\": null, \"tokens\": 6, \"rounds\": 7, " \
   "\"epsilon_spent_micro\": 125000, \"seconds\": 0.5}"
 
@@ -59,7 +60,8 @@ static char *changed(const char *text, const char *from, const char *to) {
 static void test_read(void **state) {
   struct cv_compared compared;
   read_good(FIRST, &compared);
-  static const struct cv_compared_item items[] = {{"oat", 2, 3, 10}, {"rye 2", 0, 2, 5}, {"rye 10", 1, 1, 15}};
+  static const struct cv_compared_item items[] = {
+      {"oat", 2, 3, false, 10}, {"rye 2", 0, 2, false, 5}, {"rye 10", 1, 1, true, 15}};
   assert_string_equal(compared.campaign, "bread");
   assert_string_equal(compared.policy, "ppar");
   assert_int_equal(compared.items, 3);
@@ -67,6 +69,7 @@ static void test_read(void **state) {
     assert_string_equal(compared.item[i].name, items[i].name);
     assert_int_equal(compared.item[i].rank_class, items[i].rank_class);
     assert_int_equal(compared.item[i].truth, items[i].truth);
+    assert_int_equal(compared.item[i].is_right, items[i].is_right);
     assert_int_equal(compared.item[i].tokens, items[i].tokens);
   }
   assert_true(compared.has_truth && compared.tokens == 30 && compared.rounds == 2 &&
@@ -131,6 +134,10 @@ static void test_what_is_refused(void **state) {
       {"[\"rye 2\"], [\"oat\"]], \"acc", "[\"oat\"], [\"oat\"]], \"acc", "truth is missing or wrong"},
       {"0.5", "1.5", "accuracy is missing or wrong; expected a number from 0 to 1"},
       {"0.5", "null", "accuracy is missing or wrong; expected a number"},
+      {"\"wrong\"", "\"wrongs\"", "wrong is missing or wrong"},
+      {"\"wrong\": [\"oat\"]", "\"wrong\": [\"rye 2\"]", "wrong is missing or wrong; expected items of classes"},
+      {"\"wrong\": [\"oat\"]", "\"wrong\": [\"oat\", \"oat\"]", "wrong is missing or wrong; expected items of"},
+      {"\"wrong\": [\"oat\"]", "\"wrong\": [1]", "wrong is missing or wrong; expected items of classes"},
       {"\"item_tokens\"", "\"item_tokes\"", "item_tokens is missing or wrong"},
       {"\"oat\": 10", "\"oats\": 10", "item_tokens.oat is missing or wrong; expected a whole number"},
       {"\"oat\": 10", "\"oat\": -1", "item_tokens.oat is missing or wrong; expected a whole number"},
@@ -295,7 +302,8 @@ static void test_print_without_truth(void **state) {
 /* Long names, and ten digits of tokens, in 80 columns. */
 static void test_print_is_narrow(void **state) {
   static const char name[] = "Grünkernbratlinge mit Majoran und Möhren vom Hof nebenan";
-  struct cv_compared_item item = {.name = name, .rank_class = 99999, .truth = 99999, .tokens = 9999999999};
+  struct cv_compared_item item = {
+      .name = name, .rank_class = 99999, .truth = 99999, .is_right = true, .tokens = 9999999999};
   struct cv_compared one = {.policy = "a-policy-with-a-long-name",
                             .item = &item,
                             .items = 1,
@@ -326,9 +334,9 @@ static void test_json(void **state) {
   assert_json(all, "campaigns", "[\"bread\",\"bread\"]");
   assert_json(all, "policies", "[\"ppar\",\"ppar-kl\"]");
   assert_json(all, "items",
-              "[{\"name\":\"rye 10\",\"truth\":1,\"classes\":[1,1],\"tokens\":[15,3]},"
-              "{\"name\":\"rye 2\",\"truth\":2,\"classes\":[null,2],\"tokens\":[5,1]},"
-              "{\"name\":\"oat\",\"truth\":3,\"classes\":[2,3],\"tokens\":[10,2]}]");
+              "[{\"name\":\"rye 10\",\"truth\":1,\"classes\":[1,1],\"right\":[true,true],\"tokens\":[15,3]},"
+              "{\"name\":\"rye 2\",\"truth\":2,\"classes\":[null,2],\"right\":[null,true],\"tokens\":[5,1]},"
+              "{\"name\":\"oat\",\"truth\":3,\"classes\":[2,3],\"right\":[false,true],\"tokens\":[10,2]}]");
   assert_json(all, "right", "[1,3]");
   assert_json(all, "accuracy", "[0.5,1.0]");
   assert_json(all, "undecided", "[1,0]");

@@ -389,7 +389,8 @@ static void test_json(void **state) {
   assert_json(result, "neutral", "null");        /* likewise */
   assert_json(result, "class_ranges", "{}");
   assert_json(result, "contradictions", "{\"assumption\":\"independent scores\",\"items\":[]}");
-  assert_int_equal(json_object_size(result), 23);
+  assert_int_equal(json_object_size(result), 24);
+  assert_json(result, "wrong", "[\"Grünkern\"]");
   json_decref(result);
   cv_outcome_fini(&outcome);
 }
@@ -400,6 +401,7 @@ static void test_json_without_truth(void **state) {
   json_t *result = cv_result_json(&outcome, "ppar");
   assert_json(result, "truth", "null");
   assert_json(result, "accuracy", "null");
+  assert_json(result, "wrong", "null");
   json_decref(result);
   cv_outcome_fini(&outcome);
 }
