@@ -16,8 +16,10 @@
 
 enum metric {
   ACCURACY,
-  ACCURACY_FILLED,
-  ACCURACY_LEAST,
+  DECIDED_SHARE,
+  PPAR_ACCURACY,
+  PPAR_ACCURACY_FILLED,
+  PPAR_ACCURACY_LEAST,
   CORRECT,
   UNDECIDED,
   MISPLACED,
@@ -37,21 +39,43 @@ enum metric {
   PARKED
 };
 
-static const char *const metrics[] = {
-    "accuracy",        "accuracy-filled", "accuracy-least", "correct",   "undecided",     "misplaced", "pulls",
-    "rounds",          "reward",          "reward-share",   "regret",    "regret-share",  "seconds",   "over-sum-bound",
-    "over-pair-bound", "capped",          "lies-safe",      "lies-turn", "decided-after", "parked",    NULL};
+static const char *const metrics[] = {"accuracy",
+                                      "decided-share",
+                                      "ppar-accuracy",
+                                      "ppar-accuracy-filled",
+                                      "ppar-accuracy-least",
+                                      "correct",
+                                      "undecided",
+                                      "misplaced",
+                                      "pulls",
+                                      "rounds",
+                                      "reward",
+                                      "reward-share",
+                                      "regret",
+                                      "regret-share",
+                                      "seconds",
+                                      "over-sum-bound",
+                                      "over-pair-bound",
+                                      "capped",
+                                      "lies-safe",
+                                      "lies-turn",
+                                      "decided-after",
+                                      "parked",
+                                      NULL};
 enum { METRICS = CV_COUNT(metrics) - 1 };
 /* What the truth would buy is at least half of what anyone can: it leaves less than the price of one more token of its
  * best arm, of which it has bought one. */
 static const double ranges[METRICS] = {
-    [ACCURACY] = 1, [ACCURACY_FILLED] = 1, [ACCURACY_LEAST] = 1, [CORRECT] = 1, [CAPPED] = 1, [REWARD_SHARE] = 2};
+    [ACCURACY] = 1, [DECIDED_SHARE] = 1, [PPAR_ACCURACY] = 1, [PPAR_ACCURACY_FILLED] = 1, [PPAR_ACCURACY_LEAST] = 1,
+    [CORRECT] = 1,  [CAPPED] = 1,        [REWARD_SHARE] = 2};
 
 static bool has(const struct cv_policy_class *policy, size_t metric) {
   switch ((enum metric)metric) {
+    case PPAR_ACCURACY:
+    case PPAR_ACCURACY_FILLED:
+    case PPAR_ACCURACY_LEAST:
+      return cv_lab_has_classes(policy) && !policy->duels;
     case ACCURACY:
-    case ACCURACY_FILLED:
-    case ACCURACY_LEAST:
     case MISPLACED:
     case LIES_SAFE:
     case LIES_TURN:
@@ -63,6 +87,7 @@ static bool has(const struct cv_policy_class *policy, size_t metric) {
     case OVER_PAIR_BOUND:
       return cv_lab_has_classes(policy) && cv_lab_policy_has(policy, "delta");
     case UNDECIDED:
+    case DECIDED_SHARE:
       return policy->kind == CV_POLICY_RANKING;
     case REWARD:
     case REGRET:
@@ -107,31 +132,59 @@ static double count_undecided(const struct view *view) {
   return undecided;
 }
 
+/* Counts the arms; `right` says which have a class that is right by what the policy claims. An arm without one is
+ * misplaced if its true class is not among the told ones. */
+static void judge_arms(const struct view *view, const uint32_t *truth, const bool *right, double *value) {
+  uint32_t arms = view->worth.arms, decided = 0, hits = 0, misplaced = 0, parked = 0;
+  for (uint32_t i = 0; i < arms; i++) {
+    const struct cv_standing *standing = &view->trial->standing[i];
+    if (cv_standing_is_decided(standing)) {
+      decided++;
+      hits += right[i];
+      misplaced += !right[i];
+    } else if (standing->held != CV_HELD_NO) {
+      parked += cv_standing_is_parked(standing);
+      misplaced += standing->rank_class > 0 && (truth[i] < standing->rank_class || truth[i] > standing->rank_last);
+    }
+  }
+  value[ACCURACY] = decided == 0 ? (double)NAN : (double)hits / decided;
+  value[CORRECT] = hits == arms;
+  value[MISPLACED] = misplaced;
+  value[PARKED] = parked;
+}
+
+/* By the true means, and as the paper has it. */
+static void judge_scores(const struct view *view, const uint32_t *truth, double alpha, double *value, bool *ret_right) {
+  const struct cv_standing *standing = view->trial->standing;
+  struct cv_accuracy accuracy = cv_accuracy(truth, standing, view->worth.arms, alpha);
+  value[PPAR_ACCURACY] = accuracy.all;
+  value[PPAR_ACCURACY_FILLED] = accuracy.of_filled;
+  value[PPAR_ACCURACY_LEAST] = accuracy.least;
+  for (uint32_t i = 0; i < view->worth.arms; i++) {
+    ret_right[i] = cv_standing_is_decided(&standing[i]) && standing[i].rank_class == truth[i];
+  }
+}
+
 static enum cv_err judge_classes(const struct view *view, double *value) {
-  uint32_t arms = view->worth.arms;
-  double alpha = cv_params_number(&view->campaign->file.spec.policy.params, "alpha");
-  uint32_t *truth = calloc(arms, sizeof(*truth));
-  if (truth == NULL) {
+  const struct cv_choice *policy = &view->campaign->file.spec.policy;
+  uint32_t arms = view->worth.arms, *truth = calloc(arms, sizeof(*truth));
+  bool *right = calloc(arms, sizeof(*right));
+  if (truth == NULL || right == NULL) {
+    free(truth);
+    free(right);
     return CV_ERR_NOMEM;
   }
-  const struct cv_standing *standing = view->trial->standing;
+  double alpha = cv_params_number(&policy->params, "alpha");
   (void)cv_truth_classes(view->campaign->truth, arms, alpha, truth);
-  struct cv_accuracy accuracy = cv_accuracy(truth, standing, arms, alpha);
-  value[ACCURACY] = accuracy.all;
-  value[ACCURACY_FILLED] = accuracy.of_filled;
-  value[ACCURACY_LEAST] = accuracy.least;
-  value[CORRECT] = 1;
-  value[MISPLACED] = value[PARKED] = 0;
-  for (uint32_t i = 0; i < arms; i++) {
-    uint32_t first = standing[i].rank_class, last = first;
-    if (standing[i].held != CV_HELD_NO) {
-      last = standing[i].rank_last;
-    }
-    value[PARKED] += cv_standing_is_parked(&standing[i]);
-    value[MISPLACED] += first != 0 && (truth[i] < first || truth[i] > last);
-    value[CORRECT] = cv_standing_is_decided(&standing[i]) && first == truth[i] ? value[CORRECT] : 0;
+  if (cv_policy_find(policy->name)->duels) {
+    cv_pairs_right(cv_quality_pairs(view->campaign->source.quality), cv_params_number(&policy->params, "tie"),
+                   view->trial->standing, right);
+  } else {
+    judge_scores(view, truth, alpha, value, right);
   }
+  judge_arms(view, truth, right, value);
   free(truth);
+  free(right);
   return CV_OK;
 }
 
@@ -148,8 +201,11 @@ static bool finds_best(const struct view *view) {
   return active == 1 && mean[last] >= mean[best];
 }
 
-/* The least over the ranking; at most all tokens, which are also what no number of them turns. */
+/* The least over the arms with a class; at most all tokens, which are also what no number of them turns. */
 static void judge_lies(const struct view *view, double *value) {
+  if (count_undecided(view) == view->worth.arms) {
+    return;
+  }
   uint64_t safe = view->trial->total.pulls, turn = safe;
   for (uint32_t i = 0; i < view->worth.arms; i++) {
     const struct cv_policy_lies *lies = &view->trial->lies[i];
@@ -195,6 +251,7 @@ static enum cv_err judge(const struct view *view, size_t points, double seconds,
       value[CAPPED] = view->trial->complete ? 0 : 1;
       value[DECIDED_AFTER] = (double)view->trial->decided;
       value[UNDECIDED] = view->campaign->kind == CV_POLICY_RANKING ? count_undecided(view) : (double)NAN;
+      value[DECIDED_SHARE] = 1 - value[UNDECIDED] / view->worth.arms;
       if (cv_lab_has_classes(cv_policy_find(view->campaign->file.spec.policy.name))) {
         CV_TRY(judge_classes(view, value));
         judge_lies(view, value);

@@ -9,7 +9,7 @@
 #include "simulate/trial.h"
 #include "worker/quality/truth.h"
 
-static const char *const metrics[] = {"accuracy", NULL};
+static const char *const metrics[] = {"ppar-accuracy", NULL};
 static const double ranges[] = {1};
 
 bool cv_lab_policy_has(const struct cv_policy_class *policy, const char *key) {
@@ -27,7 +27,7 @@ bool cv_lab_has_classes(const struct cv_policy_class *policy) {
 
 static bool has(const struct cv_policy_class *policy, size_t metric) {
   (void)metric;
-  return cv_lab_has_classes(policy);
+  return cv_lab_has_classes(policy) && !policy->duels;
 }
 
 static enum cv_err judge(const struct cv_lab_piece *piece, const struct cv_prepared *campaign,

@@ -18,7 +18,7 @@ struct cv_lab_piece {
   struct cv_game *game; /* shared by the piece's series; cv_lab_piece_run() sets it */
 };
 
-enum { CV_LAB_MEASURE_METRICS_MAX = 20 };
+enum { CV_LAB_MEASURE_METRICS_MAX = 24 };
 
 struct cv_lab_measure {
   const char *name;

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from conftest import ROOT
 from harness.lab import lab, rows_of
 from test_lab_presets import run
 
@@ -97,6 +98,27 @@ def test_ranking_is_right_however_tokens_are_drawn(tmp_path):
         assert agree(row, each[key]), (row, each[key])
         if key[0] == "sound" and key[2] == "misplaced":
             assert row["mean"] == 0
+
+
+@pytest.mark.parametrize("measure", ["campaign", "classes", "qualities", "noise", "leakage", "same-arms"])
+def test_every_metric_is_defined(tmp_path, measure):
+    text = changed("[accuracy, pulls]", "[nothing]").replace("experiment:", f"experiment:\n  measure: {measure}")
+    (tmp_path / "mine.yaml").write_text(text)
+    done = lab("run", "mine.yaml", cwd=tmp_path)
+    assert done.returncode == 2
+    known = re.split(", | or ", re.search("expected (.*)$", done.stderr.strip())[1])
+    section = (ROOT / "docs/lab.md").read_text().split("## Metrics\n")[1].split("\n## ")[0]
+    assert known and [name for name in known if f"`{name}`" not in section] == []
+
+
+def test_where_nothing_is_decided_accuracy_is_no_number(tmp_path):
+    """Two items that tie, at a limit of tokens that decides nothing: the paper's measure counts the empty classes."""
+    text = EXPERIMENT.replace("synthetic: {count: 4, mean: 0.5, variance: 10}",
+                              "list: [{name: a, mean: 0.5}, {name: b, mean: 0.5}]").replace("100000", "200")
+    (tmp_path / "mine.yaml").write_text(text.replace("[accuracy, pulls]", "[accuracy, decided-share, ppar-accuracy]"))
+    rows = run("mine.yaml", cwd=tmp_path)
+    assert ("one", .2, "accuracy") not in rows
+    assert rows["one", .2, "decided-share"]["mean"] == 0 and rows["one", .2, "ppar-accuracy"]["mean"] == .8
 
 
 def test_ranking_of_data_needs_data(tmp_path, data):

@@ -32,7 +32,7 @@ privacy: {mechanism: hybrid, epsilon: 0.25}
 limits: {tokens: 50000000}
 experiment:
   x: {vary: policy.alpha, values: [0.1, 0.2, 0.3, 0.4]}
-  metrics: [accuracy, accuracy-filled, undecided, pulls]
+  metrics: [ppar-accuracy, ppar-accuracy-filled, undecided, pulls]
 """
 PIECES = 4 * REPLICATES
 TIME = r"(\d+ min )?\d+ s"
@@ -47,7 +47,7 @@ experiment:
   replicates: 6
   x: {vary: policy.alpha, values: [0.1, 0.2, 0.4]}
   series: [{name: sound}, {name: 'as "printed", said', policy.radius: printed}]
-  metrics: [accuracy, pulls]
+  metrics: [ppar-accuracy, pulls]
 """
 
 
@@ -182,7 +182,7 @@ def test_results_that_are_there_are_not_overwritten(small):
     (["--seed", 2], None, "results of seed 1; expected seed 2"),
     (["--token-level"], None, "sums drawn at once; expected tokens drawn one by one"),
     ([], ("epsilon: 1", "epsilon: 2"), "another text of experiment small, different from line 5 on"),
-    ([], ("metrics: [accuracy, pulls]", "metrics: [accuracy]"), "different from line 11 on"),
+    ([], ("metrics: [ppar-accuracy, pulls]", "metrics: [ppar-accuracy]"), "different from line 11 on"),
 ])
 def test_results_of_another_experiment_are_not_gone_on_with(small, options, change, told):
     database = small / "out/small.db"

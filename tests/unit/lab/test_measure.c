@@ -133,7 +133,7 @@ static void test_a_ranking_without_alpha_has_no_accuracy(void **state) {
       .name = "plain", .kind = CV_POLICY_RANKING, .rules = rules, .rule_count = CV_COUNT(rules)};
   const struct cv_lab_measure *measure = cv_lab_measure_find("campaign");
   for (size_t i = 0; measure->metrics[i] != NULL; i++) {
-    bool needs_classes = strncmp(measure->metrics[i], "accuracy", 8) == 0 ||
+    bool needs_classes = strstr(measure->metrics[i], "accuracy") != NULL ||
                          strcmp(measure->metrics[i], "misplaced") == 0 || strcmp(measure->metrics[i], "parked") == 0 ||
                          strcmp(measure->metrics[i], "correct") == 0 || strncmp(measure->metrics[i], "over-", 5) == 0 ||
                          strncmp(measure->metrics[i], "lies-", 5) == 0;
@@ -202,7 +202,7 @@ static void test_what_cannot_be_measured_is_refused_before_the_run(void **state)
       {PPAR "privacy: {mechanism: {name: kary, horizon: 4}, epsilon: 1}\n",
        "  measure: noise\n  x: {pulls: [1, 100]}\n  metrics: [noise]\n",
        "./made.yaml: 100 releases of mechanism kary; expected at most 4, its horizon"},
-      {PPAR EXACT, "  measure: classes\n  metrics: [accuracy]\n",
+      {PPAR EXACT, "  measure: classes\n  metrics: [ppar-accuracy]\n",
        "./made.yaml: measure classes needs x: {pulls: [...]}, the numbers of classes, and no adversary"},
       {PPAR EXACT, "  measure: qualities\n  metrics: [quality]\n",
        "./made.yaml: measure qualities needs x: {pulls: [...]}, the ranks, and means"},
@@ -294,7 +294,7 @@ static void run_piece(const char *text, double *ret_values) {
 
 static void test_classes_are_judged_one_by_one(void **state) {
   double value[7];
-  run_piece(HALF_RANKED "  measure: classes\n  x: {pulls: [1, 2, 3, 4, 5, 6, 7]}\n  metrics: [accuracy]\n", value);
+  run_piece(HALF_RANKED "  measure: classes\n  x: {pulls: [1, 2, 3, 4, 5, 6, 7]}\n  metrics: [ppar-accuracy]\n", value);
   /* c is found in class 2; a, of class 3, stays undecided; 4 and 5 are empty as they should be; alpha .2 has no 6. */
   assert_true(value[0] == 1 && value[1] == 1 && value[2] == 0 && value[3] == 1 && value[4] == 1);
   assert_true(isnan(value[5]) && isnan(value[6]));
@@ -302,14 +302,42 @@ static void test_classes_are_judged_one_by_one(void **state) {
 
 static void test_the_least_class_and_the_whole_ranking(void **state) {
   double value[3];
-  run_piece(HALF_RANKED "  metrics: [accuracy-least, correct, accuracy]\n", value);
+  run_piece(HALF_RANKED "  metrics: [ppar-accuracy-least, correct, ppar-accuracy]\n", value);
   assert_true(value[0] == 0 && value[1] == 0 && fabs(value[2] - 4. / 5) < 1e-12);
   run_piece("campaign: one\n" ITEMS
             "policy: {name: ppar, alpha: 0.2, tokens_per_round: 2000}\n"
             "privacy: {mechanism: hybrid, epsilon: 1}\nlimits: {tokens: 200000}\n"
-            "experiment:\n  metrics: [accuracy-least, correct, accuracy]\n",
+            "experiment:\n  metrics: [ppar-accuracy-least, correct, ppar-accuracy]\n",
             value);
   assert_true(value[0] == 1 && value[1] == 1 && value[2] == 1);
+}
+
+/* Undecided items are not right: what counts are those with a class, and without any there is no number. The paper's
+ * measure counts empty classes as right, .8 of all where nothing is decided. */
+static void test_accuracy_is_of_the_decided_items(void **state) {
+  double value[5];
+#define SHARES "  metrics: [accuracy, decided-share, correct, ppar-accuracy, ppar-accuracy-filled]\n"
+  run_piece(HALF_RANKED SHARES, value);
+  assert_true(value[0] == 1 && fabs(value[1] - 2. / 3) < 1e-12 && value[2] == 0 && fabs(value[3] - 4. / 5) < 1e-12);
+  run_piece(
+      "campaign: one\nitems: {list: [{name: a, mean: 0.5}, {name: b, mean: 0.5}]}\n"
+      "policy: {name: ppar, alpha: 0.2, tokens_per_round: 20}\n"
+      "privacy: {mechanism: hybrid, epsilon: 0.01}\nlimits: {tokens: 200}\nexperiment:\n" SHARES,
+      value);
+  assert_true(isnan(value[0]) && value[1] == 0 && value[2] == 0);
+  assert_true(fabs(value[3] - .8) < 1e-12 && value[4] == 0);
+}
+
+/* Three items that tie, in one class by the tie that the policy is given. */
+static void test_duels_are_judged_by_what_they_claim(void **state) {
+  double value[4];
+  run_piece(
+      "campaign: one\nitems: {rewards: pairs, list: [{name: a, mean: 0.5}, {name: b, mean: 0.51}, "
+      "{name: c, mean: 0.52}]}\npolicy: {name: pair-sort, tie: 0.1}\n"
+      "privacy: {mechanism: segments, epsilon: 1}\nlimits: {tokens: 200000}\n"
+      "experiment:\n  metrics: [accuracy, decided-share, correct, misplaced]\n",
+      value);
+  assert_true(value[0] == 1 && value[1] == 1 && value[2] == 1 && value[3] == 0);
 }
 
 /* a is in class 2 or 3: that is told, it is no misplaced item, and the run ends by itself. */
@@ -448,6 +476,8 @@ int main(void) {
       cmocka_unit_test(test_classes_are_judged_one_by_one),
       cmocka_unit_test(test_the_least_class_and_the_whole_ranking),
       cmocka_unit_test(test_what_is_proved_about_ppar),
+      cmocka_unit_test(test_accuracy_is_of_the_decided_items),
+      cmocka_unit_test(test_duels_are_judged_by_what_they_claim),
       cmocka_unit_test(test_an_item_on_a_boundary_is_parked),
       cmocka_unit_test(test_a_run_is_capped_or_its_policy_is_done),
       cmocka_unit_test(test_a_bandit_of_few_rounds_ends_with_them),

@@ -72,8 +72,8 @@ static void test_an_arm_is_right_by_the_duels_that_are_claimed(void **state) {
 static void test_strengths_are_pairs_too(void **state) {
   double strength[] = {.9, .3, .8};
   const struct cv_pairs pairs = {.arms = ARMS, .strength = strength};
-  const struct cv_standing standing[] = {{.arm = 0, .rank_class = 1}, {.arm = 1, .rank_class = 1},
-                                         {.arm = 2, .rank_class = 2}};
+  const struct cv_standing standing[] = {
+      {.arm = 0, .rank_class = 1}, {.arm = 1, .rank_class = 1}, {.arm = 2, .rank_class = 2}};
   bool right[ARMS];
   cv_pairs_right(&pairs, .05, standing, right);
   assert_true(right[0] && !right[1] && !right[2]); /* arm 2 beats arm 1, and a class of two strengths is none */
