@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/admission.h"
 
+#include "broker/conn.h"
 #include "broker/state.h"
+#include "broker/talk.h"
+#include "common/base/grid.h"
 
 void cv_admission_learn(struct cv_broker *broker, const struct cv_hello *hello) {
   if (!hello->has_limits) {
@@ -15,6 +18,10 @@ void cv_admission_learn(struct cv_broker *broker, const struct cv_hello *hello) 
                                                     .arms = hello->limits.arms,
                                                     .tokens = hello->limits.tokens,
                                                     .is_cobroker = true};
+  cv_broker_note(broker, broker->cobroker->who, NULL,
+                 "limits of the co-broker: epsilon %g, %g for a worker; releases of %u tokens at least",
+                 (double)hello->limits.epsilon_micro / (double)CV_MICRO,
+                 (double)hello->limits.worker_epsilon_micro / (double)CV_MICRO, hello->limits.release_tokens);
 }
 
 static bool has_both(const struct cv_broker *broker, const struct cv_spec *spec) {

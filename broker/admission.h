@@ -16,7 +16,6 @@ void cv_admission_learn(struct cv_broker *broker, const struct cv_hello *hello);
  */
 CV_MUST_USE enum cv_err cv_admission_check(const struct cv_broker *broker, struct cv_spec *spec, struct cv_why *why);
 /* The same without the limits: a campaign that was accepted before is completed as it was then. */
-CV_MUST_USE enum cv_err cv_admission_complete(const struct cv_broker *broker, struct cv_spec *spec,
-                                              struct cv_why *why);
+CV_MUST_USE enum cv_err cv_admission_complete(const struct cv_broker *broker, struct cv_spec *spec, struct cv_why *why);
 
 #endif

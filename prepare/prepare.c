@@ -101,6 +101,37 @@ static enum cv_err take_truth(struct cv_prepared *prepared, struct cv_why *why) 
   return CV_OK;
 }
 
+/* The caller frees both. */
+static enum cv_err make_first_plan(const struct cv_prepared *prepared, struct cv_policy **ret_policy,
+                                   struct cv_policy_step *ret_step, struct cv_why *why) {
+  struct cv_policy *policy;
+  enum cv_err err = cv_policy_new(&prepared->file.spec, prepared->seed, &policy);
+  if (err != CV_OK) {
+    return cv_fail(why, err, "%s", cv_err_text(err));
+  }
+  err = cv_policy_step(policy, 1, ret_step);
+  if (err != CV_OK) {
+    cv_policy_step_fini(ret_step);
+    cv_policy_free(policy);
+    return cv_fail(why, err, "%s", cv_err_text(err));
+  }
+  *ret_policy = policy;
+  return CV_OK;
+}
+
+enum cv_err cv_prepare_first_tokens(const struct cv_prepared *prepared, uint64_t *ret, struct cv_why *why) {
+  struct cv_policy *policy;
+  struct cv_policy_step step = {0};
+  CV_TRY(make_first_plan(prepared, &policy, &step, why));
+  *ret = 0;
+  for (size_t i = 0; i < step.wants && !step.done; i++) {
+    *ret += step.want[i].tokens;
+  }
+  cv_policy_step_fini(&step);
+  cv_policy_free(policy);
+  return CV_OK;
+}
+
 /* A want of the first plan that the rows do not last for, if that ends the campaign. */
 static const struct cv_want *find_short(const struct cv_prepared *prepared, struct cv_policy *policy,
                                         const struct cv_policy_step *step) {
@@ -129,12 +160,9 @@ static enum cv_err check_first_plan(const struct cv_prepared *prepared, struct c
   }
   struct cv_policy *policy;
   struct cv_policy_step step = {0};
-  enum cv_err err = cv_policy_new(&prepared->file.spec, prepared->seed, &policy);
-  if (err != CV_OK) {
-    return cv_fail(why, err, "%s", cv_err_text(err));
-  }
-  err = cv_policy_step(policy, 1, &step);
-  const struct cv_want *want = err == CV_OK ? find_short(prepared, policy, &step) : NULL;
+  CV_TRY(make_first_plan(prepared, &policy, &step, why));
+  enum cv_err err = CV_OK;
+  const struct cv_want *want = find_short(prepared, policy, &step);
   if (want != NULL) {
     uint64_t rows = cv_quality_rows(prepared->source.quality, want->arm);
     err = cv_fail(why, CV_ERR_INVALID,

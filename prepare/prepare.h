@@ -33,6 +33,8 @@ CV_MUST_USE enum cv_err cv_prepare_file(struct cv_campaign_file *campaign, uint6
  * as much as the game. */
 CV_MUST_USE enum cv_err cv_prepare_campaign(struct cv_campaign_file *campaign, uint64_t seed, struct cv_prepared *ret,
                                             struct cv_why *why);
+/* The number of tokens that the first plan asks for; 0: it ends the campaign. CV_ERR_NOMEM. */
+CV_MUST_USE enum cv_err cv_prepare_first_tokens(const struct cv_prepared *prepared, uint64_t *ret, struct cv_why *why);
 void cv_prepared_fini(struct cv_prepared *prepared);
 
 #endif

@@ -5,12 +5,14 @@
 
 #include "common/base/grid.h"
 #include "common/base/mechanisms.h"
+#include "deploy/launcher/admit.h"
 #include "deploy/launcher/command.h"
 #include "deploy/launcher/exposure.h"
 #include "deploy/launcher/reference.h"
 #include "deploy/launcher/unit.h"
 
 struct settings {
+  struct cv_client_settings client;
   bool keys, json;
 };
 
@@ -20,6 +22,7 @@ static const struct cv_config_rule rules[] = {
      .offset = offsetof(struct settings, keys),
      .fallback = "false",
      .help = "list every key of a campaign file instead, with what it accepts and an example"},
+    CV_CLIENT_RULES_AS(struct settings, client, false),
     CV_JSON_RULE(offsetof(struct settings, json)),
 };
 
@@ -28,7 +31,8 @@ static const struct cv_config_table table = {
     .arguments = "FILE",
     .about =
         "checks all of a campaign file that can be checked without a broker, its data file too; exit status 2 if "
-        "it is wrong",
+        "it is wrong. With the options of a broker it asks that broker, too; exit status 1 if it does not accept the "
+        "campaign",
     .rules = rules,
     .count = CV_COUNT(rules),
     .check = cv_launcher_check_file,
@@ -43,7 +47,9 @@ static const char *needs(const struct cv_spec *spec) {
                               : NULL;
 }
 
-static int say_valid(const struct settings *settings, const char *path, const struct cv_prepared *prepared) {
+/* `is_accepted`: the broker that was asked accepts it. */
+static int say_valid(const struct settings *settings, const char *path, const struct cv_prepared *prepared,
+                     bool is_accepted) {
   const struct cv_spec *spec = &prepared->file.spec;
   uint64_t token_micro = cv_exposure_token_micro(&prepared->file);
   struct cv_exposure exposure;
@@ -51,13 +57,15 @@ static int say_valid(const struct settings *settings, const char *path, const st
     return cv_command_fail(&table, 1, "%s", cv_err_text(CV_ERR_NOMEM));
   }
   const char *asked = needs(spec);
+  json_t *least = is_accepted ? json_integer(cv_spec_release_tokens(spec)) : json_null();
   if (settings->json) {
     return cv_launcher_print_json(
         &table,
-        json_pack("{s:s, s:b, s:s, s:i, s:s, s:s, s:s, s:I, s:o, s:o, s:s?}", "file", path, "valid", 1, "campaign",
+        json_pack("{s:s, s:b, s:s, s:i, s:s, s:s, s:s, s:I, s:o, s:o, s:s?, s:o}", "file", path, "valid", 1, "campaign",
                   spec->name, "items", (int)spec->arms, "policy", spec->policy.name, "mechanism", spec->mechanism.name,
                   "privatizer", spec->privatizer.name, "epsilon_micro", (json_int_t)token_micro, "data",
-                  cv_exposure_json(&exposure), "notes", cv_unit_notes_json(prepared), "broker_needs", asked),
+                  cv_exposure_json(&exposure), "notes", cv_unit_notes_json(prepared), "broker_needs", asked,
+                  "release_tokens", least),
         0);
   }
   (void)printf("%s: valid: campaign %s, %u %s, policy %s, mechanism %s, privatizer %s", path, spec->name, spec->arms,
@@ -72,7 +80,11 @@ static int say_valid(const struct settings *settings, const char *path, const st
   (void)printf("\n");
   cv_exposure_print(&exposure, "", stdout);
   cv_unit_print_notes(prepared, stdout);
-  if (asked != NULL) {
+  json_decref(least);
+  if (is_accepted) {
+    (void)printf("broker %s accepts it; a release has %u token%s at least\n", settings->client.broker_name,
+                 cv_spec_release_tokens(spec), cv_spec_release_tokens(spec) == 1 ? "" : "s");
+  } else if (asked != NULL) {
     (void)printf("only a broker that is configured with %s runs it\n", asked);
   }
   return 0;
@@ -88,7 +100,9 @@ static int check(const struct settings *settings, const char *path) {
     }
     return cv_command_fail(&table, 2, "%s", why.text);
   }
-  int status = say_valid(settings, path, &prepared);
+  bool is_accepted;
+  int status = cv_admit_ask(&table, &settings->client, &prepared, &is_accepted);
+  status = status == 0 ? say_valid(settings, path, &prepared, is_accepted) : status;
   cv_prepared_fini(&prepared);
   return status;
 }

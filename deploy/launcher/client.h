@@ -33,36 +33,36 @@ struct cv_client_settings {
     .help = "how long to try to reach the broker again after a lost connection while the campaign runs"         \
   }
 
-/* The rules for these settings, as the field `client` of a command's settings. */
-#define CV_CLIENT_RULES(owner, field)                                                          \
-  {.key = CV_PROFILE_KEY,                                                                      \
-   .type = CV_CONFIG_TEXT,                                                                     \
-   .offset = offsetof(owner, field.profile),                                                   \
-   .is_option = true,                                                                          \
-   .help = "a broker by its name in profiles.yaml (crowdveil profiles); or " CV_PROFILE_ENV},  \
-      {.key = "broker",                                                                        \
-       .type = CV_CONFIG_ADDRESSES,                                                            \
-       .offset = offsetof(owner, field.broker),                                                \
-       .fallback = "127.0.0.1:7401",                                                           \
-       .help = "address of the broker, or those of its processes, of which one is active"},    \
-      {.key = "broker_name",                                                                   \
-       .type = CV_CONFIG_PARTY,                                                                \
-       .offset = offsetof(owner, field.broker_name),                                           \
-       .required = true,                                                                       \
-       .help = "name that the broker's certificate must have"},                                \
-      {.key = "patience",                                                                      \
-       .type = CV_CONFIG_TIME,                                                                 \
-       .offset = offsetof(owner, field.patience_ms),                                           \
-       .low = 100,                                                                             \
-       .high = 86400000,                                                                       \
-       .fallback = "3s",                                                                       \
-       .help = "how long to try to reach the broker"},                                         \
-      CV_CHANNEL_WAIT_RULE(offsetof(owner, field.wait_ms)),                                    \
-      CV_CLIENT_FILE("tls.ca", offsetof(owner, field.ca), "certificate of the CA"),            \
-      CV_CLIENT_FILE("tls.cert", offsetof(owner, field.cert), "certificate of the requester"), \
-      CV_CLIENT_FILE("tls.key", offsetof(owner, field.key), "private key of the requester"),   \
+/* The rules for these settings, as the field `client` of a command's settings; `is_needed`: the command cannot do without a broker. */
+#define CV_CLIENT_RULES_AS(owner, field, is_needed)                                                        \
+  {.key = CV_PROFILE_KEY,                                                                                  \
+   .type = CV_CONFIG_TEXT,                                                                                 \
+   .offset = offsetof(owner, field.profile),                                                               \
+   .is_option = true,                                                                                      \
+   .help = "a broker by its name in profiles.yaml (crowdveil profiles); or " CV_PROFILE_ENV},              \
+      {.key = "broker",                                                                                    \
+       .type = CV_CONFIG_ADDRESSES,                                                                        \
+       .offset = offsetof(owner, field.broker),                                                            \
+       .fallback = "127.0.0.1:7401",                                                                       \
+       .help = "address of the broker, or those of its processes, of which one is active"},                \
+      {.key = "broker_name",                                                                               \
+       .type = CV_CONFIG_PARTY,                                                                            \
+       .offset = offsetof(owner, field.broker_name),                                                       \
+       .required = (is_needed),                                                                            \
+       .help = "name that the broker's certificate must have"},                                            \
+      {.key = "patience",                                                                                  \
+       .type = CV_CONFIG_TIME,                                                                             \
+       .offset = offsetof(owner, field.patience_ms),                                                       \
+       .low = 100,                                                                                         \
+       .high = 86400000,                                                                                   \
+       .fallback = "3s",                                                                                   \
+       .help = "how long to try to reach the broker"},                                                     \
+      CV_CHANNEL_WAIT_RULE(offsetof(owner, field.wait_ms)),                                                \
+      CV_CHANNEL_FILE("tls.ca", offsetof(owner, field.ca), is_needed, "certificate of the CA"),            \
+      CV_CHANNEL_FILE("tls.cert", offsetof(owner, field.cert), is_needed, "certificate of the requester"), \
+      CV_CHANNEL_FILE("tls.key", offsetof(owner, field.key), is_needed, "private key of the requester"),   \
       CV_CHANNEL_FILE("tls.crl", offsetof(owner, field.crl), false, CV_CHANNEL_CRL_HELP)
-#define CV_CLIENT_FILE(name, at, about) CV_CHANNEL_FILE(name, at, true, about)
+#define CV_CLIENT_RULES(owner, field) CV_CLIENT_RULES_AS(owner, field, true)
 
 struct cv_client_ops {
   /* An answer or an error; `frame` is valid during the call. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "deploy/launcher/admit.h"
 #include "deploy/launcher/client.h"
 #include "deploy/launcher/command.h"
 #include "deploy/launcher/statement.h"
@@ -60,7 +61,7 @@ static const struct cv_config_table table = {
 
 struct asking {
   const struct settings *settings;
-  const struct cv_prepared *prepared; /* the file of --plan or --file, or NULL */
+  struct cv_prepared *prepared; /* the file of --plan or --file, or NULL */
 };
 
 /* The exposure of a campaign that has begun. What is spent on an arm is the charge of each of its tokens. */
@@ -131,6 +132,11 @@ static enum cv_answer on_answer(void *data, struct cv_client *client, const stru
   if (frame->kind != CV_ORDER_STATEMENT) {
     return CV_ANSWER_MORE;
   }
+  struct cv_why why;
+  if (asking->settings->plan != NULL && cv_admit_take(&frame->as.statement, asking->prepared, &why) != CV_OK) {
+    (void)cv_command_fail(&table, 1, "%s", why.text);
+    return CV_ANSWER_FAILED;
+  }
   enum cv_err err = print(asking, &frame->as.statement);
   if (err != CV_OK || fflush(stdout) != 0 || ferror(stdout) != 0) {
     (void)cv_command_fail(&table, 1, "standard output: %s", strerror(errno));
@@ -162,10 +168,8 @@ static int ask(struct settings *settings, const char *word) {
     return cv_command_fail(&table, 2, "%s", why.text);
   }
   asking.prepared = &prepared;
-  request.as.ledger.has_plan = settings->plan != NULL;
   if (settings->plan != NULL) {
-    request.as.ledger.plan = prepared.file.spec;
-    request.as.ledger.gold = prepared.file.gold.gold;
+    request = cv_admit_request(&prepared);
   }
   int status = cv_client_run(&table, &settings->client, &request, on_answer, &asking);
   cv_prepared_fini(&prepared);

@@ -6,10 +6,12 @@
 
 #include "common/base/clock.h"
 #include "common/config/rules.h"
+#include "deploy/launcher/admit.h"
 #include "deploy/launcher/command.h"
 #include "deploy/launcher/outlook.h"
 
 struct settings {
+  struct cv_client_settings client;
   uint64_t runs, seconds, seed;
   double rate, people_per_hour;
   char *guess;
@@ -52,6 +54,7 @@ static const struct cv_config_rule rules[] = {
      .type = CV_CONFIG_TEXT,
      .offset = offsetof(struct settings, guess),
      .help = "MEAN,SPREAD: draw the items' means from this normal law in each run, instead of the file's"},
+    CV_CLIENT_RULES_AS(struct settings, client, false),
     {.key = "json",
      .type = CV_CONFIG_BOOL,
      .offset = offsetof(struct settings, json),
@@ -64,7 +67,7 @@ static const struct cv_config_table table = {
     .arguments = "FILE",
     .about =
         "says what a campaign will take before it runs: tokens, time, undecided items and charges, by simulations "
-        "of it on this machine",
+        "of it on this machine; with the options of a broker it asks that broker, too, and has its smallest release",
     .rules = rules,
     .count = CV_COUNT(rules),
 };
@@ -145,16 +148,22 @@ static int plan(const struct settings *settings, const char *file) {
   struct cv_guess guess = CV_GUESS_USUAL;
   struct cv_outlook outlook;
   struct cv_why why;
-  uint64_t start_ms = cv_clock_mono_ms();
+  bool is_asked;
   if (settings->guess != NULL && take_guess(settings->guess, &guess, &why) != CV_OK) {
     return cv_command_fail(&table, 2, "%s", why.text);
   }
+  const uint64_t start_ms = cv_clock_mono_ms();
   if (cv_launcher_prepare(&table, file, settings->seed, &prepared, &why) != CV_OK) {
     return cv_command_fail(&table, 2, "%s", why.text);
   }
   if (settings->guess != NULL && check_guess(&prepared, &why) != CV_OK) {
     cv_prepared_fini(&prepared);
     return cv_command_fail(&table, 2, "%s", why.text);
+  }
+  int status = cv_admit_ask(&table, &settings->client, &prepared, &is_asked);
+  if (status != 0) {
+    cv_prepared_fini(&prepared);
+    return status;
   }
   const bool is_guess = settings->guess != NULL || !cv_items_have_means(&prepared.file.items);
   /* Reading the file and choosing a policy are part of the time, but leave some for the simulations. */
@@ -167,7 +176,7 @@ static int plan(const struct settings *settings, const char *file) {
                                      .budget_ms = spent_ms < all_ms / 2 ? all_ms - spent_ms : all_ms / 2,
                                      .now_ms = cv_clock_mono_ms,
                                      .tempo = tempo_of(settings, &prepared)};
-  int status = cv_outlook_make(&ask, &outlook, &why) == CV_OK ? -1 : cv_command_fail(&table, 1, "%s", why.text);
+  status = cv_outlook_make(&ask, &outlook, &why) == CV_OK ? -1 : cv_command_fail(&table, 1, "%s", why.text);
   if (status < 0) {
     status = show(&outlook, settings->json);
     cv_outlook_fini(&outlook);

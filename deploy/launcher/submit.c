@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/crypto/crypto.h"
+#include "deploy/launcher/admit.h"
 #include "deploy/launcher/command.h"
 #include "deploy/launcher/follow.h"
 #include "deploy/launcher/hindrance.h"
@@ -49,6 +50,8 @@ static const struct cv_config_table table = {
 struct submission {
   bool watch, json;
   bool has_two; /* brokers */
+  struct cv_prepared *prepared;
+  struct cv_order_frame request; /* the Submit, once the broker has told its limits */
   struct cv_exposure exposure;
   struct cv_follow follow;
 };
@@ -97,8 +100,23 @@ static enum cv_answer on_progress(struct submission *submission, struct cv_clien
   }
 }
 
+/* Whether the campaign can have the broker's smallest release: only the requester knows its policy's needs. */
+static enum cv_answer on_limits(struct submission *submission, struct cv_client *client,
+                                const struct cv_statement *statement) {
+  struct cv_why why;
+  if (cv_admit_take(statement, submission->prepared, &why) != CV_OK) {
+    (void)cv_command_fail(&table, 1, "%s", why.text);
+    return CV_ANSWER_FAILED;
+  }
+  cv_client_ask(client, &submission->request);
+  return CV_ANSWER_MORE;
+}
+
 static enum cv_answer on_answer(void *data, struct cv_client *client, const struct cv_order_frame *frame) {
   struct submission *submission = data;
+  if (frame->kind == CV_ORDER_STATEMENT) {
+    return on_limits(submission, client, &frame->as.statement);
+  }
   if (frame->kind != CV_ORDER_ACCEPTED) {
     return on_progress(submission, client, frame);
   }
@@ -178,8 +196,12 @@ static int submit(const struct settings *settings, const char *file) {
   submission.has_two = prepared.file.spec.brokers == 2;
   request.as.submit.spec = prepared.file.spec;
   request.as.submit.gold = prepared.file.gold.gold;
+  submission.prepared = &prepared;
+  submission.request = request;
+  /* A campaign that was submitted before may be beyond present limits: with its key it is only found again. */
+  const struct cv_order_frame first = settings->client_key == NULL ? cv_admit_request(&prepared) : request;
   int status =
-      cv_client_follow(&table, &settings->client, &request, on_answer, settings->watch ? on_lost : NULL, &submission);
+      cv_client_follow(&table, &settings->client, &first, on_answer, settings->watch ? on_lost : NULL, &submission);
   cv_follow_fini(&submission.follow);
   cv_prepared_fini(&prepared);
   return status != 0 ? status : submission.follow.status;

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operators' limits: which campaigns they allow is known before a campaign starts, and what ends one is told."""
+import json
+import sqlite3
+
+import pytest
+import yaml
+
+from harness.commands import as_requester, crowdveil
+from harness.daemon import ROOT
+
+CONFIG = ROOT / "deploy/config"
+FIRST = ROOT / "deploy/campaigns/first.yaml"
+# What a sample says of its host and of the parties' names, which every deployment replaces.
+PLACES = {"listen", "thirdparty", "thirdparty_name", "brokers", "state", "anchor", "admin", "seal_key", "tls", "broker",
+          "broker_name", "broker_key", "campaign", "requesters", "database", "database_password"}
+
+RANKING = """campaign: test
+items: {rewards: bernoulli, list: [{name: a, mean: 0.9}, {name: b, mean: 0.3}]}
+policy: POLICY
+privacy: PRIVACY
+limits: {tokens: TOKENS, idle: 30s}
+"""
+
+
+def sample(name):
+    return {key: value for key, value in yaml.safe_load((CONFIG / f"{name}.yaml").read_text()).items()
+            if key not in PLACES}
+
+
+def written(folder, policy="{name: ppar-kl, alpha: 0.1}", privacy="{mechanism: segments, epsilon: 0.5}",
+            tokens=1000000):
+    path = folder / "campaign.yaml"
+    path.write_text(RANKING.replace("POLICY", policy).replace("PRIVACY", privacy).replace("TOKENS", str(tokens)))
+    return path
+
+
+def least_tokens(folder):
+    """The smallest release that the third-party has got."""
+    with sqlite3.connect(next(folder.rglob("thirdparty.db"))) as db:
+        return min(row[0] for row in db.execute("SELECT tokens FROM release"))
+
+
+# ---- the samples
+
+@pytest.mark.parametrize("brokers", [1, 2])
+def test_the_samples_run_the_first_campaign(deployment, tmp_path, brokers):
+    folder = tmp_path / "campaigns"
+    folder.mkdir()
+    text = FIRST.read_text()
+    path = folder / "first.yaml"
+    path.write_text(text if brokers == 1 else text.replace("epsilon: 0.5,", "epsilon: 0.5, brokers: 2,"))
+    deployment.up(sample("thirdparty"), sample("broker"), sample("cobroker") if brokers == 2 else None)
+    link = as_requester(deployment)
+    checked = crowdveil("check", path, *link)
+    assert checked.returncode == 0 and "broker main accepts it; a release has 100 tokens at least" in checked.stdout
+    accept = sample("worker")["accept"]
+    if brokers == 2:
+        accept = {**accept, "pairs": deployment.pair()}
+    deployment.start_worker("gateway/1-500000", folder,
+                            {"accept": accept, "state": deployment.state("gateway-state")})
+    done = crowdveil("submit", path, "--watch", *link)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "ended       complete" in done.stdout and "why:" not in done.stdout
+    deployment.thirdparty.stop()
+    assert least_tokens(tmp_path) >= 100
+
+
+def test_both_backends_have_the_same_limits_in_their_samples():
+    assert sample("broker")["limits"] == sample("broker-postgresql")["limits"]
+
+
+# ---- what a broker says before
+
+EXP3 = ("{name: exp3}", "{mechanism: none, third_party: trusted}")
+BEYOND = {
+    "epsilon": ({"limits": {"epsilon": .25}}, {}, "epsilon 0.500000 is over the broker's limit of 0.250000"),
+    "worker_epsilon": ({"limits": {"worker_epsilon": .1}}, {},
+                       "one token costs its worker epsilon 0.500000, over the broker's limit of 0.100000 for all "
+                       "campaigns of a worker (limits.worker_epsilon)"),
+    "tokens": ({"limits": {"tokens": 1000}}, {}, "a limit of 1000000 tokens is over the broker's limit of 1000"),
+    "arms": ({"limits": {"arms": 1}}, {}, "2 arms are over the broker's limit of 1"),
+    "release_tokens": ({"limits": {"release_tokens": 5000}}, {"tokens": 4000},
+                       "a limit of 4000 tokens is below the broker's smallest release of 5000 tokens "
+                       "(limits.release_tokens)"),
+    "release_tokens of all items": (
+        {"limits": {"release_tokens": 3000}}, {"tokens": 4000},
+        "the first plan asks for 6000 tokens, since a release has 3000 at least (limits.release_tokens of the broker); "
+        "the campaign's limit is 4000; expected as many"),
+    "single tokens": ({"limits": {"trusted_thirdparty": True}}, {"policy": EXP3[0], "privacy": EXP3[1]},
+                      "policy exp3 asks for single tokens, and the smallest release has 100 (limits.release_tokens of "
+                      "the broker); expected 1, a privatizer that protects each token, or another policy"),
+    "trust": ({}, {"policy": "{name: exp3-tau}", "privacy": EXP3[1]},
+              "privatizer none with mechanism none sends exact sums to the third-party; expected another pair, or a "
+              "broker with limits.trusted_thirdparty"),
+    "no co-broker": ({}, {"privacy": "{mechanism: segments, epsilon: 0.5, brokers: 2}"},
+                     "the campaign has two brokers, and this one has no co-broker; expected one broker, or a broker "
+                     "with the setting cobroker"),
+}
+
+
+def assert_told(path, link, reason):
+    """Every command that knows the broker says so before anything starts."""
+    for command in (("check", path), ("plan", path, "--seconds", 1), ("ledger", "--plan", path), ("submit", path),
+                    ("submit", path, "--watch")):
+        done = crowdveil(*command, *link)
+        assert (done.returncode, done.stdout) == (1, ""), f"{command}: {done.stdout}{done.stderr}"
+        assert done.stderr.count("\n") == 1 and done.stderr.endswith(f"{reason}\n"), f"{command}: {done.stderr}"
+    assert json.loads(crowdveil("status", "--json", *link).stdout)["campaigns"] == []
+
+
+@pytest.mark.parametrize("limit", BEYOND)
+def test_a_campaign_beyond_a_limit_does_not_start(deployment, tmp_path, limit):
+    limits, campaign, reason = BEYOND[limit]
+    base = {"limits": {"release_tokens": 100}}
+    deployment.start_thirdparty()
+    deployment.start_broker({"limits": {**base["limits"], **limits.get("limits", {})}})
+    assert_told(written(tmp_path, **campaign), as_requester(deployment), reason)
+
+
+@pytest.mark.parametrize(("limits", "reason"), [
+    ({"epsilon": .25}, "epsilon 0.500000 is over the co-broker's limit of 0.250000"),
+    ({"worker_epsilon": .1}, "one token costs its worker epsilon 0.500000, over the co-broker's limit of 0.100000 for "
+                             "all campaigns of a worker (limits.worker_epsilon)"),
+    ({"tokens": 1000}, "a limit of 1000000 tokens is over the co-broker's limit of 1000"),
+    ({"arms": 1}, "2 arms are over the co-broker's limit of 1"),
+    ({"release_tokens": 1000000}, "the first plan asks for 2000000 tokens, since a release has 1000000 at least "
+                                  "(limits.release_tokens of the broker); the campaign's limit is 1000000; expected as "
+                                  "many"),
+], ids=["epsilon", "worker_epsilon", "tokens", "arms", "release_tokens"])
+def test_the_limits_of_a_co_broker_count_likewise(deployment, tmp_path, limits, reason):
+    deployment.up(cobroker={"limits": limits})
+    deployment.broker.wait_for("limits of the co-broker")
+    assert_told(written(tmp_path, privacy="{mechanism: segments, epsilon: 0.5, brokers: 2}"),
+                as_requester(deployment), reason)
+
+
+@pytest.mark.parametrize(("of_broker", "of_cobroker"), [(50, 150), (150, 50)])
+def test_the_larger_of_two_smallest_releases_counts(deployment, tmp_path, of_broker, of_cobroker):
+    path = written(tmp_path, privacy="{mechanism: segments, epsilon: 1, brokers: 2}")
+    deployment.up(broker={"limits": {"release_tokens": of_broker}},
+                  cobroker={"limits": {"release_tokens": of_cobroker}})
+    deployment.broker.wait_for("limits of the co-broker")
+    deployment.start_worker("gateway/1-500000", path,
+                            {"accept": {"pairs": deployment.pair(), "mechanisms": "segments", "epsilon": 1}})
+    done = crowdveil("submit", path, "--watch", *as_requester(deployment))
+    assert done.returncode == 0 and "ended       complete" in done.stdout, done.stdout + done.stderr
+    deployment.thirdparty.stop()
+    assert least_tokens(tmp_path) == 150
+
+
+def test_a_command_without_all_options_of_a_broker_says_which_one_is_missing(tmp_path):
+    path = written(tmp_path)
+    for command in ("check", "plan"):
+        done = crowdveil(command, path, "--broker-name", "main", "--tls-ca", path, "--tls-cert", path)
+        assert done.returncode == 2 and "--tls-key is missing" in done.stderr, done.stderr
