@@ -51,6 +51,13 @@ static bool may_come(void *data, uint64_t worker) {
   return !pool->here[worker - pool->config.first] && cv_worker_is_wanted(pool, worker);
 }
 
+static enum cv_stock_may may_come_now(void *data, uint64_t worker) {
+  const struct cv_worker *pool = data;
+  return !cv_worker_is_wanted(pool, worker)        ? CV_STOCK_OUT
+         : pool->here[worker - pool->config.first] ? CV_STOCK_BUSY
+                                                   : CV_STOCK_COMES;
+}
+
 /* With a stock: frees the workers that moved on or whose backoff is over, and lets the stock choose worker and arm. */
 static bool next_of_stock(struct cv_worker *pool, uint64_t now_ms, uint64_t *ret_worker) {
   uint32_t arm;
@@ -60,7 +67,7 @@ static bool next_of_stock(struct cv_worker *pool, uint64_t now_ms, uint64_t *ret
   while (pool->resting.count > 0 && cv_line_at(&pool->resting, 0)->due_ms <= now_ms) {
     pool->here[cv_line_pop(&pool->resting) - pool->config.first] = 0;
   }
-  if (!cv_stock_next(pool->config.stock, now_ms, may_come, pool, ret_worker, &arm)) {
+  if (!cv_stock_next(pool->config.stock, now_ms, may_come_now, pool, ret_worker, &arm)) {
     return false;
   }
   pool->wish[*ret_worker - pool->config.first] = arm;

@@ -377,10 +377,20 @@ static int64_t privatize(const struct cv_worker *pool, const struct cv_worker_ca
   return value;
 }
 
-/* With a stock, the worker may lack a row for the assigned arm, if that is not the arm it arrived for. */
-static bool has_score(const struct cv_worker *pool, const struct cv_assign *assign) {
-  return pool->config.stock == NULL ||
-         (assign->arms == 1 && cv_stock_has(pool->config.stock, assign->worker, assign->arm.one));
+/* With a stock, the worker may lack a row for the assigned arm, if that is not the arm it arrived for. Where it arrived
+ * for none, the broker chose the arm, and a row of it that is not the next one would be out of the random order. */
+static const char *why_no_score(const struct cv_worker *pool, const struct cv_assign *assign) {
+  const struct cv_stock *stock = pool->config.stock;
+  if (stock == NULL) {
+    return NULL;
+  }
+  if (assign->arms != 1 || !cv_stock_has(stock, assign->worker, assign->arm.one)) {
+    return "the worker has no score for this arm";
+  }
+  bool is_wish = pool->wish[assign->worker - pool->config.first] != CV_STOCK_NONE;
+  return is_wish || cv_stock_is_next(stock, assign->worker, assign->arm.one)
+             ? NULL
+             : "it is not the worker's turn for this arm";
 }
 
 /* Takes the score, and says which opinion it is. */
@@ -474,8 +484,9 @@ static enum cv_err answer(struct cv_worker *pool, struct cv_worker_campaign *cam
     CV_TRY(cv_worker_decline_one(pool, assign->ticket, why_not));
     return rest(pool, assign->worker, now_ms);
   }
-  if (!has_score(pool, assign)) {
-    CV_TRY(cv_worker_decline_one(pool, assign->ticket, "the worker has no score for this arm"));
+  why_not = why_no_score(pool, assign);
+  if (why_not != NULL) {
+    CV_TRY(cv_worker_decline_one(pool, assign->ticket, why_not));
     return cv_worker_move_on(pool, assign->worker);
   }
   struct cv_pending *pending = cv_pendings_add(&pool->pendings, assign->ticket);

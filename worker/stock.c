@@ -19,6 +19,9 @@ struct window {
   struct pause closed;
 };
 
+/* Of a data set of fewer rows (persons.h). */
+static const uint32_t NO_ROW = UINT32_MAX;
+
 /* A barred row is of a person and an arm of which another one has been given. */
 enum row { ROW_LEFT, ROW_GIVEN, ROW_BARRED };
 
@@ -26,8 +29,9 @@ enum row { ROW_LEFT, ROW_GIVEN, ROW_BARRED };
 struct shelf {
   uint32_t *row; /* points into the stock's `order` */
   uint32_t rows, count, at;
-  uint32_t left; /* rows that may be given */
-  bool nobody;   /* the last search found no person that may come */
+  uint32_t late[CV_STOCK_LATE], lates; /* rows before `at` whose persons were busy, in order */
+  uint32_t left;                       /* rows that may be given */
+  bool nobody;                         /* the last search found no person that may come */
   struct window window;
 };
 
@@ -40,6 +44,7 @@ struct cv_stock {
   struct window explorers; /* persons that come without a wish */
   uint8_t *state;          /* enum row, by row of the range, from start[from] on */
   uint32_t *left;          /* by person of the range: rows that may be given */
+  uint32_t *chosen;        /* by person of the range: the row that cv_stock_next() chose last */
   bool once;               /* a person gives only one row of an arm */
   uint32_t *taken;         /* rows taken since cv_stock_kept(); room for all rows */
   size_t takens;
@@ -100,6 +105,7 @@ static void fill_shelves(struct cv_stock *stock) {
   }
   for (uint32_t i = stock->from; i < stock->to; i++) {
     stock->left[i - stock->from] = (uint32_t)cv_persons_rows(persons, i);
+    stock->chosen[i - stock->from] = NO_ROW;
   }
 }
 
@@ -116,9 +122,10 @@ enum cv_err cv_stock_new(const struct cv_stock_config *config, struct cv_stock *
   stock->taken = calloc(rows, sizeof(*stock->taken));
   stock->state = calloc(rows, sizeof(*stock->state));
   stock->left = calloc((size_t)(stock->to - stock->from) + 1, sizeof(*stock->left));
+  stock->chosen = calloc((size_t)(stock->to - stock->from) + 1, sizeof(*stock->chosen));
   stock->shelf = calloc(config->arms, sizeof(*stock->shelf));
   if (stock->order == NULL || stock->taken == NULL || stock->state == NULL || stock->left == NULL ||
-      stock->shelf == NULL) {
+      stock->chosen == NULL || stock->shelf == NULL) {
     cv_stock_free(stock);
     return CV_ERR_NOMEM;
   }
@@ -136,6 +143,7 @@ void cv_stock_free(struct cv_stock *stock) {
   free(stock->taken);
   free(stock->state);
   free(stock->left);
+  free(stock->chosen);
   free(stock->shelf);
   free(stock);
 }
@@ -172,6 +180,11 @@ static enum row state_of(const struct cv_stock *stock, uint64_t row) {
   return (enum row)stock->state[row - first_row(stock)];
 }
 
+/* Where a row is in a random order of all rows, for a person's choice among its own. */
+static uint64_t rank_of(const struct cv_stock *stock, uint64_t row) {
+  return cv_rng_branch(cv_rng_branch(cv_rng_root(stock->config.seed), 0, CV_RNG_ROWS), 1, row);
+}
+
 static void set_state(struct cv_stock *stock, uint32_t person, uint64_t row, enum row state) {
   enum row before = state_of(stock, row);
   uint32_t *left = &stock->left[person - stock->from], *of_arm = &stock->shelf[stock->config.persons->arm[row]].left;
@@ -190,14 +203,22 @@ static void give(struct cv_stock *stock, uint32_t person, uint64_t row) {
   }
 }
 
-/* Bars what is left of the arms that a person has given rows of. `seen`, per arm: 1 + the last such person. */
-static void bar(struct cv_stock *stock, uint32_t person, uint32_t *seen) {
+/* Whether a person gives the row rather than another one of the same arm. */
+static bool is_before(const struct cv_stock *stock, uint64_t row, uint64_t other) {
+  bool is_given = state_of(stock, row) == ROW_GIVEN, other_given = state_of(stock, other) == ROW_GIVEN;
+  return is_given != other_given ? is_given : rank_of(stock, row) < rank_of(stock, other);
+}
+
+/* Bars all rows of a person but one of each arm. `kept`, per arm: 1 + the row of the last person that is kept. */
+static void bar(struct cv_stock *stock, uint32_t person, uint32_t *kept) {
   const struct cv_persons *persons = stock->config.persons;
-  for (uint64_t row = persons->start[person]; row < persons->start[person + 1]; row++) {
-    seen[persons->arm[row]] = state_of(stock, row) == ROW_GIVEN ? person + 1 : seen[persons->arm[row]];
+  const uint64_t start = persons->start[person], end = persons->start[person + 1];
+  for (uint64_t row = start; row < end; row++) {
+    uint32_t *of_arm = &kept[persons->arm[row]];
+    *of_arm = *of_arm <= start || is_before(stock, row, *of_arm - 1) ? (uint32_t)row + 1 : *of_arm;
   }
-  for (uint64_t row = persons->start[person]; row < persons->start[person + 1]; row++) {
-    if (seen[persons->arm[row]] == person + 1 && state_of(stock, row) == ROW_LEFT) {
+  for (uint64_t row = start; row < end; row++) {
+    if (kept[persons->arm[row]] != row + 1 && state_of(stock, row) == ROW_LEFT) {
       set_state(stock, person, row, ROW_BARRED);
     }
   }
@@ -216,15 +237,15 @@ enum cv_err cv_stock_ask_once(struct cv_stock *stock, bool once) {
   if (once == stock->once) {
     return CV_OK;
   }
-  uint32_t *seen = calloc(stock->config.arms, sizeof(*seen));
-  if (seen == NULL) {
+  uint32_t *kept = calloc(stock->config.arms, sizeof(*kept));
+  if (kept == NULL) {
     return CV_ERR_NOMEM;
   }
   stock->once = once;
   for (uint32_t person = stock->from; person < stock->to; person++) {
-    once ? bar(stock, person, seen) : unbar(stock, person);
+    once ? bar(stock, person, kept) : unbar(stock, person);
   }
-  free(seen);
+  free(kept);
   for (uint32_t arm = 0; arm < stock->config.arms; arm++) {
     stock->shelf[arm].count = stock->shelf[arm].rows;
   }
@@ -246,16 +267,15 @@ uint64_t cv_stock_left(const struct cv_stock *stock, uint64_t worker) {
   return person == stock->to ? 0 : stock->left[person - stock->from];
 }
 
-/* The first row of the worker for the arm in this state; UINT64_MAX if there is none. */
-static uint64_t find_row(const struct cv_stock *stock, uint64_t worker, uint32_t arm, enum row state) {
+/* The first row of the worker for the arm in this state, in the random order; NO_ROW if there is none. */
+static uint32_t find_row(const struct cv_stock *stock, uint64_t worker, uint32_t arm, enum row state) {
   const struct cv_persons *persons = stock->config.persons;
-  uint32_t person = person_of(stock, worker);
+  uint32_t person = person_of(stock, worker), found = NO_ROW;
   for (uint64_t row = persons->start[person]; person < stock->to && row < persons->start[person + 1]; row++) {
-    if (persons->arm[row] == arm && state_of(stock, row) == state) {
-      return row;
-    }
+    bool fits = persons->arm[row] == arm && state_of(stock, row) == state;
+    found = fits && (found == NO_ROW || rank_of(stock, row) < rank_of(stock, found)) ? (uint32_t)row : found;
   }
-  return UINT64_MAX;
+  return found;
 }
 
 bool cv_stock_any(const struct cv_stock *stock, bool (*may)(void *data, uint64_t worker), void *data) {
@@ -282,20 +302,27 @@ bool cv_stock_any_of(const struct cv_stock *stock, uint32_t arm, bool (*may)(voi
 }
 
 bool cv_stock_has(const struct cv_stock *stock, uint64_t worker, uint32_t arm) {
-  return find_row(stock, worker, arm, ROW_LEFT) != UINT64_MAX;
+  return find_row(stock, worker, arm, ROW_LEFT) != NO_ROW;
 }
 
 bool cv_stock_has_given(const struct cv_stock *stock, uint64_t worker, uint32_t arm) {
-  return find_row(stock, worker, arm, ROW_GIVEN) != UINT64_MAX;
+  return find_row(stock, worker, arm, ROW_GIVEN) != NO_ROW;
+}
+
+bool cv_stock_is_next(const struct cv_stock *stock, uint64_t worker, uint32_t arm) {
+  uint32_t person = person_of(stock, worker), row = person == stock->to ? NO_ROW : stock->chosen[person - stock->from];
+  return row != NO_ROW && stock->config.persons->arm[row] == arm && state_of(stock, row) == ROW_LEFT;
 }
 
 bool cv_stock_take(struct cv_stock *stock, uint64_t worker, uint32_t arm, uint64_t *ret_row, int64_t *ret_score) {
-  uint64_t row = find_row(stock, worker, arm, ROW_LEFT);
-  if (row == UINT64_MAX) {
+  uint32_t person = person_of(stock, worker);
+  uint32_t row = cv_stock_is_next(stock, worker, arm) ? stock->chosen[person - stock->from]
+                                                      : find_row(stock, worker, arm, ROW_LEFT);
+  if (row == NO_ROW) {
     return false;
   }
-  give(stock, person_of(stock, worker), row);
-  stock->taken[stock->takens++] = (uint32_t)row;
+  give(stock, person, row);
+  stock->taken[stock->takens++] = row;
   *ret_row = row;
   *ret_score = stock->config.persons->value[row];
   return true;
@@ -378,11 +405,42 @@ void cv_stock_dealt(struct cv_stock *stock, uint32_t wish, uint32_t arm, uint64_
   }
 }
 
-/* Finds a person of one arm that may come, in at most TRIES tries, and puts aside rows that may not be given. */
-static bool next_of(struct cv_stock *stock, struct shelf *shelf, bool (*may)(void *data, uint64_t worker), void *data,
-                    uint64_t *ret_worker) {
-  /* A few tries only: this runs for every arrival, and most persons of the arm may be waiting already. */
-  for (int tries = 0; tries < TRIES && shelf->count > 0;) {
+typedef enum cv_stock_may may_fn(void *data, uint64_t worker);
+
+/* The first of the rows that waited whose person comes; NO_ROW if there is none. Those whose persons are busy go on
+ * waiting, and those whose persons are out are met again like all rows that were passed over. */
+static uint32_t late_of(struct cv_stock *stock, struct shelf *shelf, may_fn *may, void *data) {
+  uint32_t kept = 0, found = NO_ROW;
+  for (uint32_t i = 0; i < shelf->lates; i++) {
+    uint32_t row = shelf->late[i];
+    bool is_left = state_of(stock, row) == ROW_LEFT;
+    enum cv_stock_may one = found != NO_ROW ? CV_STOCK_BUSY
+                            : is_left       ? may(data, stock->config.first_worker + owner_of(stock, row))
+                                            : CV_STOCK_OUT;
+    if (one == CV_STOCK_BUSY) {
+      shelf->late[kept++] = row;
+    }
+    found = one == CV_STOCK_COMES ? row : found;
+  }
+  shelf->lates = kept;
+  return found;
+}
+
+static bool is_late(const struct shelf *shelf, uint32_t row) {
+  for (uint32_t i = 0; i < shelf->lates; i++) {
+    if (shelf->late[i] == row) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* The next row of an arm whose person comes, in at most TRIES tries; NO_ROW if there is none. Puts aside rows that may
+ * not be given. */
+static uint32_t next_of(struct cv_stock *stock, struct shelf *shelf, may_fn *may, void *data) {
+  uint32_t found = late_of(stock, shelf, may, data);
+  /* A few tries only: this runs for every arrival. */
+  for (int tries = 0; found == NO_ROW && tries < TRIES && shelf->count > 0 && shelf->lates < CV_STOCK_LATE;) {
     shelf->at = shelf->at < shelf->count ? shelf->at : 0;
     uint32_t row = shelf->row[shelf->at];
     if (state_of(stock, row) != ROW_LEFT) {
@@ -393,19 +451,19 @@ static bool next_of(struct cv_stock *stock, struct shelf *shelf, bool (*may)(voi
     }
     shelf->at++;
     tries++;
-    uint64_t worker = stock->config.first_worker + owner_of(stock, row);
-    if (may(data, worker)) {
-      *ret_worker = worker;
-      shelf->nobody = false;
-      return true;
+    enum cv_stock_may one =
+        is_late(shelf, row) ? CV_STOCK_OUT : may(data, stock->config.first_worker + owner_of(stock, row));
+    if (one == CV_STOCK_BUSY) {
+      shelf->late[shelf->lates++] = row;
     }
+    found = one == CV_STOCK_COMES ? row : NO_ROW;
   }
-  shelf->nobody = true;
-  return false;
+  shelf->nobody = found == NO_ROW;
+  return found;
 }
 
-bool cv_stock_next(struct cv_stock *stock, uint64_t now_ms, bool (*may)(void *data, uint64_t worker), void *data,
-                   uint64_t *ret_worker, uint32_t *ret_arm) {
+bool cv_stock_next(struct cv_stock *stock, uint64_t now_ms, may_fn *may, void *data, uint64_t *ret_worker,
+                   uint32_t *ret_arm) {
   bool may_explore = has_room(&stock->explorers, now_ms);
   for (uint32_t i = 0; i < stock->config.arms; i++) {
     uint32_t arm = stock->cursor;
@@ -413,7 +471,11 @@ bool cv_stock_next(struct cv_stock *stock, uint64_t now_ms, bool (*may)(void *da
     struct shelf *shelf = &stock->shelf[arm];
     /* Only for arms that are closed, for which no person comes by a wish. */
     bool explores = may_explore && is_closed(&shelf->window, now_ms);
-    if ((explores || has_room(&shelf->window, now_ms)) && next_of(stock, shelf, may, data, ret_worker)) {
+    uint32_t row = explores || has_room(&shelf->window, now_ms) ? next_of(stock, shelf, may, data) : NO_ROW;
+    if (row != NO_ROW) {
+      uint32_t person = owner_of(stock, row);
+      stock->chosen[person - stock->from] = row;
+      *ret_worker = stock->config.first_worker + person;
       *ret_arm = explores ? CV_STOCK_NONE : arm;
       window_of(stock, *ret_arm)->waiting++;
       return true;

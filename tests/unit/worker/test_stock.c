@@ -41,6 +41,10 @@ static bool anybody(void *data, uint64_t worker) {
   return true;
 }
 
+static enum cv_stock_may at_once(void *data, uint64_t worker) {
+  return CV_STOCK_COMES;
+}
+
 static void test_a_person_is_a_worker_and_gives_each_row_once(void **state) {
   struct cv_persons persons = make(PERSONS, 5);
   struct cv_stock *stock = stock_of(&persons, FIRST + 10, FIRST + 19);
@@ -82,24 +86,24 @@ static void test_one_row_of_an_item_while_each_is_asked_once(void **state) {
                                .arm = (uint32_t[]){0, 1, 0, 0, 1, 1},
                                .value = (uint32_t[]){1, 2, 3, 4, 5, 6}};
   struct cv_stock *stock = stock_of(&persons, FIRST, FIRST + 1);
-  uint64_t row, worker;
+  uint64_t row, first, worker;
   uint32_t arm;
   int64_t score;
   assert_true(cv_stock_mark(stock, 5)); /* in an earlier run */
   assert_int_equal(cv_stock_left(stock, FIRST + 1), 1);
   assert_int_equal(cv_stock_ask_once(stock, true), CV_OK);
   assert_int_equal(cv_stock_ask_once(stock, true), CV_OK);
-  assert_int_equal(cv_stock_left(stock, FIRST), 4);
+  assert_int_equal(cv_stock_left(stock, FIRST), 2); /* of its three rows of arm 0 one */
   assert_int_equal(cv_stock_left(stock, FIRST + 1), 0);
   assert_true(cv_stock_has_given(stock, FIRST + 1, 1) && !cv_stock_has(stock, FIRST + 1, 1));
-  assert_true(cv_stock_take(stock, FIRST, 0, &row, &score));
-  assert_int_equal(row, 0);
+  assert_true(cv_stock_take(stock, FIRST, 0, &first, &score));
+  assert_true(first == 0 || first == 2 || first == 3);
   assert_int_equal(cv_stock_left(stock, FIRST), 1);
   assert_int_equal(cv_stock_given(stock, FIRST), 1);
   assert_false(cv_stock_take(stock, FIRST, 0, &row, &score));
   assert_false(cv_stock_any_of(stock, 0, anybody, NULL));
   for (int i = 0; i < 2; i++) { /* nobody comes for arm 0 */
-    assert_true(cv_stock_next(stock, 0, anybody, NULL, &worker, &arm));
+    assert_true(cv_stock_next(stock, 0, at_once, NULL, &worker, &arm));
     assert_true(worker == FIRST && arm == 1);
     cv_stock_forget(stock, arm);
   }
@@ -107,8 +111,8 @@ static void test_one_row_of_an_item_while_each_is_asked_once(void **state) {
   assert_int_equal(cv_stock_left(stock, FIRST), 3);
   assert_int_equal(cv_stock_left(stock, FIRST + 1), 1);
   assert_true(cv_stock_any_of(stock, 0, anybody, NULL));
-  assert_true(cv_stock_next(stock, 0, anybody, NULL, &worker, &arm) && worker == FIRST && arm == 0);
-  assert_true(cv_stock_take(stock, FIRST, 0, &row, &score) && row == 2);
+  assert_true(cv_stock_next(stock, 0, at_once, NULL, &worker, &arm) && worker == FIRST && arm == 0);
+  assert_true(cv_stock_take(stock, FIRST, 0, &row, &score) && row != first && persons.arm[row] == 0);
   assert_int_equal(cv_stock_left(stock, FIRST), 2);
   cv_stock_free(stock);
 }
@@ -122,7 +126,7 @@ static void test_persons_do_not_come_in_the_order_of_the_file(void **state) {
   for (uint32_t i = 0; i < PERSONS; i++) {
     uint64_t row;
     int64_t score;
-    assert_true(cv_stock_next(stock, 0, anybody, NULL, &worker, &arm));
+    assert_true(cv_stock_next(stock, 0, at_once, NULL, &worker, &arm));
     assert_int_equal(arm, 0);
     assert_true(cv_stock_take(stock, worker, 0, &row, &score));
     cv_stock_dealt(stock, arm, 0, 0);
@@ -130,7 +134,7 @@ static void test_persons_do_not_come_in_the_order_of_the_file(void **state) {
     last = worker;
   }
   assert_in_range(rising, PERSONS / 4, 3 * PERSONS / 4);
-  assert_false(cv_stock_next(stock, 0, anybody, NULL, &worker, &arm));
+  assert_false(cv_stock_next(stock, 0, at_once, NULL, &worker, &arm));
   cv_stock_free(stock);
   cv_persons_fini(&persons);
 }
