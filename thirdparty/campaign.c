@@ -72,6 +72,7 @@ static enum cv_err store_standings(struct cv_thirdparty_campaign *campaign, stru
     /* Only what changed: with thousands of arms a step settles few of them. */
     if (!cv_standing_is_same(&now, &campaign->standing[i])) {
       CV_TRY(cv_delta_add_standing(delta, &now));
+      campaign->contradictions += now.contradicts && !campaign->standing[i].contradicts;
       campaign->standing[i] = now;
     }
   }

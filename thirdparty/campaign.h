@@ -38,6 +38,7 @@ struct cv_thirdparty_campaign {
   struct cv_policy *policy;
   struct cv_policy_step step;
   struct cv_standing *standing; /* as last stored, one per arm */
+  uint32_t contradictions;      /* arms whose standing contradicts, seen since the start */
 
   struct cv_neighbours graph;
   struct cv_plan plan; /* number row.plan */

@@ -452,11 +452,19 @@ static enum cv_err on_release(struct cv_thirdparty *thirdparty, struct cv_thirdp
     return CV_OK;
   }
   uint64_t releases = campaign->row.releases, decisions = campaign->row.decisions;
+  uint32_t contradictions = campaign->contradictions;
   CV_TRY(cv_thirdparty_campaign_release(campaign, &message->release, why));
   /* 0 for a release that came before: it is acknowledged again, not applied. */
   thirdparty->gathered += campaign->row.releases - releases;
   thirdparty->figures.releases += campaign->row.releases - releases;
   thirdparty->figures.decisions += campaign->row.decisions - decisions;
+  if (campaign->contradictions > contradictions) {
+    thirdparty->figures.contradictions += campaign->contradictions - contradictions;
+    note(thirdparty, (struct about){.level = CV_LOG_WARN, .campaign = campaign->id},
+         "broker %s: campaign %" PRIu64 ": the answers contradict the assumption of policy %s: %" PRIu32
+         " items so far",
+         conn->broker->name, campaign->id, campaign->spec.policy.name, campaign->contradictions);
+  }
   if (campaign->row.releases > releases) {
     note(thirdparty, (struct about){.level = CV_LOG_DEBUG, .campaign = campaign->id},
          "broker %s: campaign %" PRIu64 ": release %" PRIu64 " applied, of arm %" PRIu32 ": %" PRIu64

@@ -99,7 +99,7 @@ bool cv_thirdparty_next_out(struct cv_thirdparty *thirdparty, struct cv_thirdpar
 /* Counts for the metrics. */
 struct cv_thirdparty_figures {
   size_t brokers_connected, campaigns_open, campaigns_closed;
-  uint64_t releases, decisions; /* since the process started */
+  uint64_t releases, decisions, contradictions; /* since the process started; contradictions: arms */
   struct cv_refusals refusals;
 };
 void cv_thirdparty_figures(const struct cv_thirdparty *thirdparty, struct cv_thirdparty_figures *ret);

@@ -139,6 +139,9 @@ static void metrics(void *party, const struct cv_refusals *network, struct cv_bu
                   (double)counts.campaigns_closed);
   cv_metric_counter(out, "crowdveil_thirdparty_releases_total", "Releases applied since the start.", counts.releases);
   cv_metric_counter(out, "crowdveil_thirdparty_decisions_total", "Decisions made since the start.", counts.decisions);
+  cv_metric_counter(out, "crowdveil_thirdparty_contradictions_total",
+                    "Arms found since the start the limits of whose mean contradict each other.",
+                    counts.contradictions);
   cv_refusals_sum(&counts.refusals, network);
   cv_metric_refusals(out, &counts.refusals);
 }

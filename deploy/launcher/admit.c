@@ -23,7 +23,8 @@ enum cv_err cv_admit_take(const struct cv_statement *statement, struct cv_prepar
   return asked <= spec->tokens
              ? CV_OK
              : cv_fail(why, CV_ERR_INVALID,
-                       "the first plan asks for %" PRIu64 " tokens, since a release has %u at least "
+                       "the first plan asks for %" PRIu64
+                       " tokens, since a release has %u at least "
                        "(limits.release_tokens of the broker); the campaign's limit is %" PRIu64 "; expected as many",
                        asked, statement->release_tokens, spec->tokens);
 }

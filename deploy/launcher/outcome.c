@@ -229,14 +229,6 @@ enum cv_held cv_outcome_why(const struct cv_standing *standing) {
   return cv_standing_is_decided(standing) || standing->held != CV_HELD_NO ? standing->held : CV_HELD_OPEN;
 }
 
-uint32_t cv_outcome_contradictions(const struct cv_outcome *outcome) {
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < outcome->arms; i++) {
-    count += outcome->standing[i].contradicts;
-  }
-  return count;
-}
-
 uint32_t cv_outcome_held(const struct cv_outcome *outcome, enum cv_held held) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < outcome->arms; i++) {
@@ -315,6 +307,17 @@ static void print_token(const struct cv_outcome *outcome, FILE *to) {
                   (double)(spent + outcome->neutral_micro) / (double)CV_MICRO);
   }
   (void)fputc('\n', to);
+}
+
+void cv_outcome_print_contradictions(const struct cv_outcome *outcome, FILE *to) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < outcome->arms; i++) {
+    count += outcome->standing[i].contradicts;
+  }
+  if (count > 0) {
+    (void)fprintf(to, "warning     the answers contradict the assumption of %s: %u item%s\n", outcome->assumption,
+                  count, count == 1 ? "" : "s");
+  }
 }
 
 void cv_outcome_print_epsilon(const struct cv_outcome *outcome, FILE *to) {

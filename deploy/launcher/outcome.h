@@ -26,23 +26,23 @@ struct cv_outcome {
   const char **name;            /* of each arm (names.h); owned */
   double *mean;                 /* the true means; owned; NULL: truth unknown */
   uint32_t *truth;              /* the true classes; owned; NULL: truth unknown, or not a ranking */
-  bool *duel_right;             /* from duels, with `truth`: whether each item is right by them (worker/quality/pairs.h),
+  bool *duel_right;     /* from duels, with `truth`: whether each item is right by them (worker/quality/pairs.h),
                                    which is what this ranking is judged by; owned */
-  double tie;                   /* with `duel_right`: the policy's */
-  struct cv_rest rest;          /* of a ranking: the items without a class */
-  uint64_t *cost_micro;         /* cost of a token of each arm; owned; NULL: workers are not paid */
+  double tie;           /* with `duel_right`: the policy's */
+  struct cv_rest rest;  /* of a ranking: the items without a class */
+  uint64_t *cost_micro; /* cost of a token of each arm; owned; NULL: workers are not paid */
   uint64_t budget_micro;
   bool is_exported;              /* the next two are set, as far as they apply */
   struct cv_hindsight hindsight; /* against an adversary */
   struct cv_lies lies;           /* of a ranking */
   double alpha;
-  const char *assumption;      /* about scores, that a ranking's intervals rest on; static */
-  bool has_duels;              /* means of the standings are of duels, not of scores */
-  bool has_bound;              /* a ranking of simulated items whose tokens are 0 or 1 */
-  struct cv_bound bound;       /* the fewest tokens that an equally private ranking needs on average */
-  uint64_t epsilon_micro;      /* the campaign's limit; 0: unknown */
+  const char *assumption; /* about scores, that a ranking's intervals rest on; static */
+  bool has_duels;         /* means of the standings are of duels, not of scores */
+  bool has_bound;         /* a ranking of simulated items whose tokens are 0 or 1 */
+  struct cv_bound bound;  /* the fewest tokens that an equally private ranking needs on average */
+  uint64_t epsilon_micro; /* the campaign's limit; 0: unknown */
   uint64_t neutral_micro; /* charged for each token besides, for the numbers of neutral tokens; 0: none, or unknown */
-  bool is_exact;               /* the campaign has no noise: the third-party saw exact sums */
+  bool is_exact;          /* the campaign has no noise: the third-party saw exact sums */
   struct cv_exposure exposure; /* of the rows of its data file, if that is known */
   struct cv_unit unit;         /* of that file's scores */
 };
@@ -74,8 +74,6 @@ uint32_t cv_outcome_undecided(const struct cv_outcome *outcome);
 uint32_t cv_outcome_held(const struct cv_outcome *outcome, enum cv_held held);
 /* Why an arm has no class; CV_HELD_NO: it has one. */
 enum cv_held cv_outcome_why(const struct cv_standing *standing);
-/* Returns the number of arms whose limits contradict each other. */
-uint32_t cv_outcome_contradictions(const struct cv_outcome *outcome);
 /* Whether an item has a class, and a right one: its true class, or from duels one that no duel contradicts. False
  * without the truth. */
 bool cv_outcome_is_right(const struct cv_outcome *outcome, uint32_t arm);
@@ -91,6 +89,8 @@ void cv_outcome_print_cut(const char *text, size_t columns, FILE *to);
 /* Returns the number of rows of a table, and prints the line that says what is not in it. */
 uint32_t cv_outcome_rows(const struct cv_outcome *outcome);
 void cv_outcome_print_rest(const struct cv_outcome *outcome, FILE *to);
+/* Prints a line if there are arms whose limits contradict each other. */
+void cv_outcome_print_contradictions(const struct cv_outcome *outcome, FILE *to);
 /* Prints the lines about epsilon, of a token and of a row. */
 void cv_outcome_print_epsilon(const struct cv_outcome *outcome, FILE *to);
 /* Returns exit status 0 if the campaign is complete or reached a limit of its own, else 1. */

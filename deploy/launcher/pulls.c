@@ -121,6 +121,7 @@ static void print_sums(const struct cv_outcome *outcome, const struct cv_pulls_s
   if (outcome->cost_micro != NULL) {
     (void)fprintf(to, "paid        %.6g of %.6g\n", money(sums->spent_micro), money(outcome->budget_micro));
   }
+  cv_outcome_print_contradictions(outcome, to);
   cv_outcome_print_epsilon(outcome, to);
   (void)fprintf(to, "tokens      %s of %s\n", cv_count_text(progress->tokens).text,
                 cv_count_text(progress->tokens_limit).text);

@@ -174,14 +174,6 @@ static void print_lies(const struct cv_outcome *outcome, FILE *to) {
   }
 }
 
-static void print_contradictions(const struct cv_outcome *outcome, FILE *to) {
-  uint32_t count = cv_outcome_contradictions(outcome);
-  if (count > 0) {
-    (void)fprintf(to, "warning     the answers contradict the assumption of %s: %u item%s\n", outcome->assumption,
-                  count, count == 1 ? "" : "s");
-  }
-}
-
 /* What it is to be right. */
 static void print_right(const struct cv_outcome *outcome, FILE *to) {
   if (outcome->duel_right == NULL) {
@@ -207,7 +199,7 @@ static void print_sums(const struct cv_outcome *outcome, FILE *to) {
                   outcome->arms - cv_outcome_undecided(outcome));
     print_right(outcome, to);
   }
-  print_contradictions(outcome, to);
+  cv_outcome_print_contradictions(outcome, to);
   cv_outcome_print_epsilon(outcome, to);
   (void)fprintf(to, "tokens      %s of %s\nrounds      %s\n", cv_count_text(progress->tokens).text,
                 cv_count_text(progress->tokens_limit).text, cv_count_text(progress->plans).text);

@@ -212,8 +212,9 @@ class Want:
 @dataclass(frozen=True)
 class Standing:
     """
-    What is decided of an arm. `rank_class` counts from 1, the best; 0: undecided. An arm that is given up because it
-    lies on a boundary (`held` 1) or because its data are used up (2) is in class `rank_class` up to `rank_last`.
+    What is decided of an arm. `rank_class` counts from 1, the best; 0: undecided. An arm without a class because it lies
+    on a boundary (`held` 1), its data are used up (2) or the campaign has ended (3) is in class `rank_class` up to
+    `rank_last`. `contradicts`: the limits of its mean contradict each other.
     """
     arm: int
     rank_class: int = 0
@@ -222,6 +223,7 @@ class Standing:
     radius: float = 0.0
     rank_last: int = 0
     held: int = 0
+    contradicts: bool = False
 
     @classmethod
     def of(cls, message: Any) -> Standing:

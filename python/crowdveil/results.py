@@ -19,7 +19,7 @@ LAB_ID = 0x43564c42  # SQLite's application_id of a file of crowdveil-lab
 TRIALS = ("series", "x", "metric", "replicate", "value")
 SUMMARY = ("preset", "series", "x", "metric", "mean", "se", "n")
 TEXT, WHOLE = ("preset", "series", "metric"), ("replicate", "n")
-HELD = {"boundary": 1, "used up": 2}
+HELD = {"boundary": 1, "used up": 2, "undecided": 3}
 
 
 def _numpy() -> Any:

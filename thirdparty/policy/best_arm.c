@@ -291,7 +291,8 @@ static void standing_of(const struct best_arm *self, uint32_t i, struct cv_stand
                               .rank_class = arm->is_active ? 1 : 2,
                               .tokens = arm->tokens,
                               .mean = (low + high) / 2,
-                              .radius = (high - low) / 2};
+                              .radius = (high - low) / 2,
+                              .contradicts = arm->low >= arm->high};
 }
 
 static void decide(const struct best_arm *self, uint32_t i, enum cv_decision_kind kind, double reference,

@@ -350,6 +350,7 @@ static void standing(const struct cv_policy *policy, uint32_t i, struct cv_stand
   *ret = (struct cv_standing){.arm = i, .rank_class = arm->high < low ? 2 : 1, .tokens = arm->plays};
   ret->mean = (arm->low + arm->high) / 2;
   ret->radius = (arm->high - arm->low) / 2;
+  ret->contradicts = arm->low >= arm->high;
 }
 
 /* ---- state ---- */

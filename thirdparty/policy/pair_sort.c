@@ -383,7 +383,8 @@ static void standing(const struct cv_policy *policy, uint32_t i, struct cv_stand
                               .rank_class = arm->rank_class,
                               .tokens = arm->tokens,
                               .mean = (arm->low + arm->high) / 2,
-                              .radius = (arm->high - arm->low) / 2};
+                              .radius = (arm->high - arm->low) / 2,
+                              .contradicts = arm->tokens > 0 && arm->low >= arm->high};
 }
 
 static void settle(struct pair_sort *self, uint32_t i, uint32_t rank_class, struct cv_policy_step *step) {
