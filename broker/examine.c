@@ -19,6 +19,7 @@
 #include "common/base/finding.h"
 #include "common/base/fingerprint.h"
 #include "common/base/grid.h"
+#include "common/base/text.h"
 #include "common/net/tls.h"
 
 static const char recover_advice[] =
@@ -36,7 +37,7 @@ static void tell_awaited(const struct cv_broker *core, const char *thirdparty) {
     if (campaign->thirdparty[0] != '\0' && strcmp(campaign->thirdparty, thirdparty) != 0) {
       cv_finding(CV_FINDING_WARNING, "configure that third-party until the campaign ends, or cancel the campaign",
                  "campaign %u \"%s\": waits for thirdparty/%s, which opened it; the configuration names thirdparty/%s",
-                 campaign->id, campaign->spec.name, campaign->thirdparty, thirdparty);
+                 campaign->id, cv_text_shown(campaign->spec.name).text, campaign->thirdparty, thirdparty);
     }
   }
 }

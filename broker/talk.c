@@ -20,7 +20,7 @@ static void write_note(struct cv_broker *broker, const struct cv_broker_campaign
   }
   if (campaign != NULL) {
     note.campaign = campaign->id;
-    cv_text_print(text, sizeof(text), "campaign %u \"%s\"", campaign->id, campaign->spec.name);
+    cv_text_print(text, sizeof(text), "campaign %u \"%s\"", campaign->id, cv_text_shown(campaign->spec.name).text);
   }
   size_t used = strlen(text);
   cv_text_vprint(text + used, sizeof(text) - used, fmt, args);

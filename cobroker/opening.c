@@ -9,6 +9,7 @@
 #include "cobroker/state.h"
 #include "cobroker/talk.h"
 #include "common/base/fingerprint.h"
+#include "common/base/text.h"
 
 const struct cv_gate_limits CV_COBROKER_NO_LIMITS = {.epsilon_micro = UINT64_MAX,
                                                      .delta_pico = UINT64_MAX,
@@ -135,7 +136,7 @@ static enum cv_err refuse(struct cv_cobroker *core, const struct cv_share_open *
   struct cv_share_opened opened = {.position = {.campaign = open->position.campaign}, .refused = why};
   cv_refusals_add(&core->figures.refusals, CV_REFUSED_SUBMIT);
   cv_cobroker_note(core, CV_LOG_INFO, core->broker->who, NULL, "campaign %llu \"%s\" refused: %s",
-                   (unsigned long long)open->position.campaign, open->spec.name, why);
+                   (unsigned long long)open->position.campaign, cv_text_shown(open->spec.name).text, why);
   const struct cv_event_fact facts[] = {{.name = "requester", .text = open->requester}};
   cv_cobroker_audit(core, true,
                     (struct cv_event){.what = "open",

@@ -17,7 +17,7 @@ void cv_cobroker_note(struct cv_cobroker *core, enum cv_log_level level, const c
   }
   if (campaign != NULL) {
     note.campaign = campaign->id;
-    cv_text_print(text, sizeof(text), "campaign %u \"%s\"", campaign->id, campaign->spec.name);
+    cv_text_print(text, sizeof(text), "campaign %u \"%s\"", campaign->id, cv_text_shown(campaign->spec.name).text);
   }
   size_t used = strlen(text);
   va_list args;

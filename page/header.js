@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The head of the page: what this campaign is. */
 import { byId, el, setText, show } from "./dom.js";
-import { epsilon, purpose } from "./words.js";
+import { epsilon, isolated, purpose } from "./words.js";
 
 export class Header {
   start(campaign) {
-    document.title = `${campaign.name} – Crowdveil`;
-    setText(byId("name"), campaign.name);
+    document.title = `${isolated(campaign.name)} – Crowdveil`;
+    setText(byId("name"), isolated(campaign.name));
     setText(byId("purpose"), purpose(campaign));
     this.state = el("span", {});
     this.mark = el("dd", { class: "state" }, el("i", { "aria-hidden": "true" }), this.state);

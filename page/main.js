@@ -15,6 +15,7 @@ import { History, STEPS_MAX } from "./history.js";
 import { Items } from "./items.js";
 import { Player } from "./player.js";
 import { Tiles } from "./tiles.js";
+import { isolated } from "./words.js";
 
 const EMPTY_AGAIN_MS = 500;
 const LIST_AGAIN_MS = 15000;
@@ -174,7 +175,7 @@ async function list() {
   boundary.alone = party === "third-party"; /* that server never shows what others hold */
   const pick = byId("campaign");
   const options = campaigns.map(({ id, name, broker, number, state }) =>
-    el("option", { value: id }, `${name} (${broker} ${number}, ${state})`),
+    el("option", { value: id }, `${isolated(name)} (${broker} ${number}, ${state})`),
   );
   if (pick.textContent !== options.map((option) => option.textContent).join("")) {
     pick.replaceChildren(...options);

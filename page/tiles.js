@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The few numbers that say how far the campaign is. */
 import { el, setText, show, svg, setAttr } from "./dom.js";
-import { count, decided, epsilon, hasNoise, known, money, parked, plural, seconds } from "./words.js";
+import { count, decided, epsilon, hasNoise, known, money, nameOf, parked, plural, seconds } from "./words.js";
 
 export class Tiles {
   constructor(root) {
@@ -214,7 +214,7 @@ function best({ campaign, rows }) {
   }
   return {
     name: "Most pulled",
-    value: campaign.names?.[most[0]] ?? `item ${most[0] + 1}`,
+    value: nameOf(campaign, most[0]),
     about: `${((100 * most[2]) / all).toFixed(0)} % of all pulls`,
     spent: most[2],
     of: all,

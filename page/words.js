@@ -83,8 +83,15 @@ export function noun(campaign) {
   return campaign.kind === "recruitment" ? "worker" : "item";
 }
 
+const FROM_RIGHT = /[\u0590-\u08ff\u200f\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
+
+/** A name within other text: isolated if it runs from right to left, so that the numbers beside it stay in their places. */
+export function isolated(name) {
+  return FROM_RIGHT.test(name) ? `\u2068${name}\u2069` : name;
+}
+
 export function nameOf(campaign, arm) {
-  return campaign.names?.[arm] ?? `${noun(campaign)} ${arm + 1}`;
+  return campaign.names?.[arm] === undefined ? `${noun(campaign)} ${arm + 1}` : isolated(campaign.names[arm]);
 }
 
 /** What the campaign does, in one sentence without terms of the trade. */

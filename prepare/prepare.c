@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text.h"
 #include "common/campaign/complete.h"
 #include "common/crypto/crypto.h"
 #include "thirdparty/policy/policy.h"
@@ -168,8 +169,8 @@ static enum cv_err check_first_plan(const struct cv_prepared *prepared, struct c
     err = cv_fail(why, CV_ERR_INVALID,
                   "%s:%u: item \"%s\" has %llu rows in %s, but the first plan needs %u of them; expected a larger "
                   "epsilon%s",
-                  prepared->file.path, items->line, prepared->name[want->arm], (unsigned long long)rows,
-                  items->csv.file, want->tokens,
+                  prepared->file.path, items->line, cv_text_shown(prepared->name[want->arm]).text,
+                  (unsigned long long)rows, items->csv.file, want->tokens,
                   cv_spec_is_local(&prepared->file.spec) ? " or fewer items" : ", fewer items or replacement: true");
   }
   cv_policy_step_fini(&step);

@@ -360,7 +360,7 @@ static enum cv_err create(struct cv_thirdparty *thirdparty, struct cv_thirdparty
   thirdparty->figures.campaigns_open++;
   note(thirdparty, (struct about){.level = CV_LOG_INFO, .campaign = campaign->id},
        "broker %s: campaign %" PRIu64 " (%s) is open: %" PRIu32 " arms, policy %s", broker->name, campaign->id,
-       spec.name, spec.arms, spec.policy.name);
+       cv_text_shown(spec.name).text, spec.arms, spec.policy.name);
   *ret = campaign;
   return CV_OK;
 }

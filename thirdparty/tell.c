@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/base/grid.h"
+#include "common/base/text.h"
 #include "thirdparty/policy/policy.h"
 
 const char *cv_tell_kind(const char *policy) {
@@ -317,8 +318,9 @@ static void print_row(const struct cv_history *history, uint32_t arm, struct cv_
   const struct cv_standing *standing = &history->last[arm];
   print(out, "<tr><th scope=\"row\">%" PRIu32, arm);
   if (history->spec.names != NULL) {
-    put(out, " ");
+    put(out, " <bdi>");
     print_name(out, history->spec.names[arm]);
+    put(out, "</bdi>");
   }
   put(out, "</th><td>");
   if (standing->held != CV_HELD_NO) {
@@ -350,8 +352,8 @@ static void print_others(uint64_t id, struct cv_buf *out) {
 void cv_tell_table(const struct cv_chronicle_entry *entry, struct cv_buf *out) {
   const struct cv_history *history = entry->history;
   const struct cv_history_step *last = history->steps == 0 ? NULL : &history->step[history->steps - 1];
-  char title[CV_NAME_BYTES + 16];
-  (void)snprintf(title, sizeof(title), "Campaign %s", history->spec.name);
+  char title[sizeof(struct cv_text_shown) + 16];
+  (void)snprintf(title, sizeof(title), "Campaign %s", cv_text_shown(history->spec.name).text);
   print_head(title, out);
   put(out, "<p>");
   print_name(out, cv_end_text(history->row.end));

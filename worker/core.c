@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text.h"
 #include "worker/again.h"
 #include "worker/arrival.h"
 #include "worker/asker.h"
@@ -144,8 +145,9 @@ enum cv_err cv_worker_decline(struct cv_worker *pool, struct cv_worker_campaign 
     decline->campaign = campaign->terms.id;
     decline->why = campaign->declined;
   }
-  char text[CV_WHY_BYTES + CV_NAME_BYTES + 32];
-  (void)snprintf(text, sizeof(text), "declined campaign \"%s\": %s", campaign->terms.name, campaign->declined);
+  char text[CV_WHY_BYTES + sizeof(struct cv_text_shown) + 32];
+  (void)snprintf(text, sizeof(text), "declined campaign \"%s\": %s", cv_text_shown(campaign->terms.name).text,
+                 campaign->declined);
   cv_worker_note(pool, text);
   CV_TRY(cv_again_bar(pool));
   return cv_worker_unhold(pool, campaign->terms.id);

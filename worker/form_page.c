@@ -40,6 +40,13 @@ static void put_format(struct cv_buf *out, const char *format, ...) {
   put(out, text);
 }
 
+/* A name may run from right to left: its element keeps it from changing the order of the text beside it. */
+static void put_name(struct cv_buf *out, const char *name) {
+  put(out, "<bdi>");
+  put_text(out, name);
+  put(out, "</bdi>");
+}
+
 static void put_head(struct cv_buf *out, const char *title, const char *more) {
   put(out,
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -49,7 +56,7 @@ static void put_head(struct cv_buf *out, const char *title, const char *more) {
   put(out, "</title>\n<link rel=\"stylesheet\" href=\"/form.css\">\n");
   put(out, more);
   put(out, "</head>\n<body>\n<main>\n<h1>");
-  put_text(out, title);
+  put_name(out, title);
   put(out, "</h1>\n");
 }
 
@@ -73,7 +80,7 @@ static void put_notice(const struct cv_form_view *view, struct cv_buf *out) {
   put(out, "<p role=\"status\">");
   if (view->notice != CV_FORM_NO_NOTICE) {
     put(out, text[view->notice][0]);
-    put_text(out, view->noticed);
+    put_name(out, view->noticed);
     put(out, text[view->notice][1]);
   }
   put(out, "</p>\n");
@@ -148,7 +155,7 @@ static void put_law(const struct cv_form_view *view, struct cv_buf *out) {
 
 static void put_score(const struct cv_form_view *view, bool is_local, struct cv_buf *out) {
   put(out, "<p><label for=\"score\">Your score for <strong>");
-  put_text(out, view->item);
+  put_name(out, view->item);
   put_format(out, "</strong>, a whole number from 0 (worst) to %" PRIu64 " (best)</label>\n", view->steps);
   /* Without a name a browser does not send it: a score that is to be privatized must not leave. */
   put_format(out,
@@ -161,7 +168,7 @@ static void put_choice(const struct cv_form_view *view, bool is_local, bool is_i
   /* In no form, a browser does not send it. */
   put_format(out, "<p><label><input type=\"radio\" %s value=\"%" PRIu64 "\" required> <strong>",
              is_local ? "name=\"choice\" form=\"nowhere\"" : "name=\"score\"", is_item ? view->steps : 0);
-  put_text(out, is_item ? view->item : view->versus);
+  put_name(out, is_item ? view->item : view->versus);
   put(out, "</strong></label></p>\n");
 }
 

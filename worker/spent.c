@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "common/base/text.h"
 #include "worker/stock.h"
 
 enum { SPENT_MS = 100 /* between searches for arms without rows */ };
@@ -11,8 +12,9 @@ enum cv_err cv_worker_spent_note(struct cv_worker *pool, struct cv_worker_campai
   bool first;
   CV_TRY(cv_worker_campaign_spend(campaign, arm, &first));
   if (first) {
-    char text[CV_NAME_BYTES + 64];
-    (void)snprintf(text, sizeof(text), "campaign \"%s\": no more scores of arm %u", campaign->terms.name, arm + 1);
+    char text[sizeof(struct cv_text_shown) + 64];
+    (void)snprintf(text, sizeof(text), "campaign \"%s\": no more scores of arm %u",
+                   cv_text_shown(campaign->terms.name).text, arm + 1);
     cv_worker_note(pool, text);
   }
   return CV_OK;

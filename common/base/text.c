@@ -101,15 +101,43 @@ bool cv_text_lists(const char *words, const char *word) {
   return false;
 }
 
-size_t cv_text_columns(const char *text) {
-  size_t columns = 0;
-  for (; *text != '\0'; text++) {
-    columns += ((unsigned char)*text & 0xc0) != 0x80;
+/* The blocks of Unicode for scripts from right to left; each character of them has two to four bytes. */
+static bool is_from_right(const uint8_t *at, size_t n) {
+  unsigned first = at[0], second = n > 1 ? at[1] : 0, third = n > 2 ? at[2] : 0;
+  switch (n) {
+    case 2: /* U+0590 to U+07FF */
+      return first >= 0xd7 || (first == 0xd6 && second >= 0x90);
+    case 3: /* U+0800 to U+08FF, U+200F, U+FB1D to U+FDFF, U+FE70 to U+FEFF */
+      return (first == 0xe0 && second <= 0xa3) || (first == 0xe2 && second == 0x80 && third == 0x8f) ||
+             (first == 0xef && ((second == 0xac && third >= 0x9d) || (second > 0xac && second <= 0xb7) ||
+                                (second == 0xb9 && third >= 0xb0) || second == 0xba || second == 0xbb));
+    case 4: /* U+10800 to U+10FFF, U+1E800 to U+1EFFF */
+      return first == 0xf0 && ((second == 0x90 && third >= 0xa0) || (second == 0x9e && third >= 0xa0));
+    default:
+      return false;
   }
-  return columns;
 }
 
-/* Replaces what begins and ends an isolate, which only who shows a text adds (shown.h). */
+bool cv_text_runs_left(const char *text) {
+  for (size_t left = strlen(text), n; left > 0; text += n, left -= n) {
+    n = cv_text_char(text, left);
+    if (n > 1 && is_from_right((const uint8_t *)text, n)) {
+      return true;
+    }
+    n = n == 0 ? 1 : n;
+  }
+  return false;
+}
+
+struct cv_text_shown cv_text_shown(const char *name) {
+  struct cv_text_shown shown;
+  bool runs_left = cv_text_runs_left(name);
+  (void)snprintf(shown.text, sizeof(shown.text), "%s%.*s%s", runs_left ? CV_TEXT_ISOLATE : "", CV_TEXT_SHOWN, name,
+                 runs_left ? CV_TEXT_ISOLATE_END : "");
+  return shown;
+}
+
+/* Replaces what begins and ends an isolate, which only who shows a text adds. */
 static void clean_isolates(char *text) {
   for (char *at = text; (at = strstr(at, "\xe2\x81")) != NULL; at++) {
     if (at[2] == '\xa8' || at[2] == '\xa9') {
@@ -118,13 +146,20 @@ static void clean_isolates(char *text) {
   }
 }
 
+/* Cuts and cleans input text to `most` bytes, and isolates it. */
+static struct cv_text_shown show(const char *text, size_t most) {
+  char piece[64];
+  size_t n = strnlen(text, most);
+  memcpy(piece, text, n);
+  piece[n] = '\0';
+  cv_text_clean(piece, n);
+  clean_isolates(piece);
+  return cv_text_shown(piece);
+}
+
 struct cv_text_piece cv_text_piece(const char *text) {
   struct cv_text_piece piece;
-  size_t n = strnlen(text, sizeof(piece.text) - 1);
-  memcpy(piece.text, text, n);
-  piece.text[n] = '\0';
-  cv_text_clean(piece.text, n);
-  clean_isolates(piece.text);
+  (void)snprintf(piece.text, sizeof(piece.text), "%.*s", (int)sizeof(piece.text) - 1, show(text, 63).text);
   return piece;
 }
 
@@ -132,9 +167,8 @@ struct cv_text_piece cv_text_quote(const char *text) {
   enum { SHOWN = 40 };
   struct cv_text_piece quoted;
   bool is_cut = strnlen(text, SHOWN + 1) > SHOWN;
-  (void)snprintf(quoted.text, sizeof(quoted.text), "\"%.*s%s\"", SHOWN, text, is_cut ? "..." : "");
-  cv_text_clean(quoted.text, strlen(quoted.text));
-  clean_isolates(quoted.text);
+  (void)snprintf(quoted.text, sizeof(quoted.text), "\"%.*s%s\"", (int)sizeof(quoted.text) - 6, show(text, SHOWN).text,
+                 is_cut ? "..." : "");
   return quoted;
 }
 

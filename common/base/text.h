@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Text for messages: "clean" text is UTF-8 without control characters, line separators, and characters that turn the
- * direction of what follows. Isolates are clean (U+2068 and U+2069), since names are shown in them (shown.h).
+ * direction of what follows. Isolates are clean (U+2068 and U+2069), since names are shown in them (cv_text_shown()).
  */
 #ifndef CV_BASE_TEXT_H
 #define CV_BASE_TEXT_H
@@ -30,13 +30,23 @@ const char *cv_text_word(const char **at, size_t *ret_n);
 bool cv_text_lists(const char *words, const char *word);
 /* Writes "a, b or c", cut if it does not fit. `size` > 0. */
 void cv_text_either(const char *const *words, size_t n, char *to, size_t size);
-/* The number of columns of clean UTF-8 text, one per character. */
-size_t cv_text_columns(const char *text);
 /* The first code point that is not clean although it is no control character; 0: there is none. */
 uint32_t cv_text_turning(const char *text);
-/* Input text for a message: cleaned, without isolates, and cut if long. */
+/* Whether text has a character of a script that is written from right to left. In a line of other text it would change
+ * the order of the numbers beside it. */
+bool cv_text_runs_left(const char *text);
+/* Around such a text in a line: first strong isolate, and pop directional isolate. */
+#define CV_TEXT_ISOLATE     "\xe2\x81\xa8"
+#define CV_TEXT_ISOLATE_END "\xe2\x81\xa9"
+/* A name of up to CV_TEXT_SHOWN bytes as a line of text shows it: isolated if it runs from right to left. */
+enum { CV_TEXT_SHOWN = 263 };
+struct cv_text_shown {
+  char text[CV_TEXT_SHOWN + sizeof(CV_TEXT_ISOLATE) + sizeof(CV_TEXT_ISOLATE_END)];
+};
+struct cv_text_shown cv_text_shown(const char *name);
+/* Input text for a message: cleaned, cut if long, and isolated as above. */
 struct cv_text_piece {
-  char text[64];
+  char text[72];
 };
 struct cv_text_piece cv_text_piece(const char *text);
 /* The same in quotes, with "..." where it is cut. */

@@ -5,6 +5,7 @@
 
 #include "common/base/grid.h"
 #include "common/base/mechanisms.h"
+#include "common/base/text.h"
 #include "deploy/launcher/admit.h"
 #include "deploy/launcher/command.h"
 #include "deploy/launcher/exposure.h"
@@ -68,9 +69,9 @@ static int say_valid(const struct settings *settings, const char *path, const st
                   "release_tokens", least),
         0);
   }
-  (void)printf("%s: valid: campaign %s, %u %s, policy %s, mechanism %s, privatizer %s", path, spec->name, spec->arms,
-               spec->cost_micro != NULL ? "workers" : "items", spec->policy.name, spec->mechanism.name,
-               spec->privatizer.name);
+  (void)printf("%s: valid: campaign %s, %u %s, policy %s, mechanism %s, privatizer %s", path,
+               cv_text_shown(spec->name).text, spec->arms, spec->cost_micro != NULL ? "workers" : "items",
+               spec->policy.name, spec->mechanism.name, spec->privatizer.name);
   if (!cv_spec_is_exact(spec)) {
     (void)printf(", epsilon %.6g a score", (double)token_micro / (double)CV_MICRO);
   }

@@ -7,6 +7,7 @@
 
 #include "common/base/grid.h"
 #include "common/base/text.h"
+#include "common/base/width.h"
 #include "deploy/launcher/json.h"
 #include "deploy/launcher/outcome.h"
 #include "deploy/launcher/progress.h"
@@ -71,7 +72,7 @@ static uint32_t *order_of(const struct cv_compared *first) {
 static size_t name_columns(const struct cv_compared *first) {
   size_t columns = strlen("undecided");
   for (uint32_t i = 0; i < first->items; i++) {
-    size_t own = cv_text_columns(first->item[i].name);
+    size_t own = cv_width_of(first->item[i].name);
     columns = own > columns ? own : columns;
   }
   return columns < NAME_COLUMNS ? columns : NAME_COLUMNS;

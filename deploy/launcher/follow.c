@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/text.h"
 #include "deploy/launcher/command.h"
 #include "deploy/launcher/hindrance.h"
 #include "deploy/launcher/result_json.h"
@@ -96,8 +97,8 @@ static void choose_known(struct cv_follow *follow, const struct cv_progress *pro
     (void)cv_command_fail(follow->table, 0,
                           "ignoring the file of campaign \"%s\", %u arms, policy %s; expected that of \"%s\", %u "
                           "arms%s%s",
-                          known->spec->name, known->spec->arms, known->spec->policy.name, progress->name,
-                          progress->arms, described == NULL ? "" : ", policy ",
+                          cv_text_shown(known->spec->name).text, known->spec->arms, known->spec->policy.name,
+                          cv_text_shown(progress->name).text, progress->arms, described == NULL ? "" : ", policy ",
                           described == NULL ? "" : described->policy.name);
     *known = (struct cv_outcome_known){0};
     follow->adversary = NULL;

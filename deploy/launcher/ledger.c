@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text.h"
 #include "deploy/launcher/admit.h"
 #include "deploy/launcher/client.h"
 #include "deploy/launcher/command.h"
@@ -102,7 +103,8 @@ static enum cv_err find_exposure(const struct asking *asking, const struct cv_st
   if (spec->arms != statement->arms || strcmp(spec->name, statement->name) != 0) {
     *ret_known = false;
     (void)cv_command_fail(&table, 0, "ignoring the file of campaign \"%s\", %u arms; expected that of \"%s\", %u arms",
-                          spec->name, spec->arms, statement->name, statement->arms);
+                          cv_text_shown(spec->name).text, spec->arms, cv_text_shown(statement->name).text,
+                          statement->arms);
     return CV_OK;
   }
   return find_past(asking, statement, ret);

@@ -8,6 +8,7 @@
 
 #include "common/base/grid.h"
 #include "common/base/text.h"
+#include "common/base/width.h"
 #include "deploy/launcher/pace.h"
 
 enum {
@@ -34,15 +35,17 @@ struct line {
 };
 
 static void add(struct line *line, const char *text) {
-  for (size_t at = 0, left = strlen(text), size; left > 0 && line->columns < line->screen->columns;
-       at += size, left -= size) {
+  for (size_t at = 0, left = strlen(text), size; left > 0; at += size, left -= size) {
+    char one[8] = "";
     size = cv_text_char(text + at, left);
-    if (size == 0 || line->n + size >= LINE_BYTES) {
+    memcpy(one, text + at, size);
+    unsigned columns = (unsigned)cv_width_of(one);
+    if (size == 0 || line->n + size >= LINE_BYTES || line->columns + columns > line->screen->columns) {
       return;
     }
-    memcpy(line->text + line->n, text + at, size);
+    memcpy(line->text + line->n, one, size);
     line->n += size;
-    line->columns++;
+    line->columns += columns;
   }
 }
 
@@ -151,7 +154,7 @@ static struct layout lay_out(const struct cv_live *live, const struct cv_live_sc
                           .tokens = screen->columns >= TOKENS_FROM ? TOKENS_COLUMNS : 0};
   unsigned longest = NAME_MIN;
   for (uint32_t i = 0; live->name != NULL && i < live->progress.arms; i++) {
-    unsigned columns = (unsigned)cv_text_columns(live->name[i]);
+    unsigned columns = (unsigned)cv_width_of(live->name[i]);
     longest = columns > longest ? columns : longest;
   }
   longest = live->name == NULL ? 9 : longest; /* "item 1234" */
@@ -195,22 +198,11 @@ static void add_share(struct line *line, double part, double whole, unsigned col
 }
 
 static void add_name(struct line *line, const struct cv_live *live, uint32_t arm, unsigned columns) {
-  struct line name = {.screen = line->screen};
-  if (live->name != NULL) {
-    add(&name, live->name[arm]);
-  } else {
-    addf(&name, "item %u", arm + 1);
-  }
-  name.text[name.n] = '\0';
-  bool is_cut = name.columns > columns;
   unsigned until = line->columns + columns;
-  for (size_t at = 0, size; at < name.n && line->columns < until - is_cut; at += size) {
-    char one[8] = "";
-    size = cv_text_char(name.text + at, name.n - at);
-    memcpy(one, name.text + at, size);
-    add(line, one);
-  }
-  add(line, is_cut ? (line->screen->has_utf8 ? "…" : "~") : "");
+  char number[24];
+  (void)snprintf(number, sizeof(number), "item %u", arm + 1);
+  const char *name = live->name == NULL ? number : live->name[arm];
+  add(line, cv_width_cut(name, columns, line->screen->has_utf8 ? "…" : "~").text);
   pad_to(line, until);
 }
 
@@ -255,7 +247,7 @@ static void draw_row(const struct cv_live *live, const struct layout *layout, ui
 static void draw_title(const struct cv_live *live, struct line *line, struct cv_buf *out) {
   const struct cv_progress *progress = &live->progress;
   paint(line, BOLD);
-  add(line, progress->name);
+  add(line, cv_text_shown(progress->name).text);
   paint(line, 0);
   if (live->kind == CV_POLICY_RANKING) {
     addf(line, "   %u of %u ranked", progress->decided, progress->arms);

@@ -8,6 +8,7 @@
 
 #include "common/base/grid.h"
 #include "common/base/text.h"
+#include "common/base/width.h"
 #include "deploy/launcher/live.h"
 #include "worker/quality/truth.h"
 
@@ -264,19 +265,15 @@ int cv_launcher_end_status(enum cv_end end) {
 int cv_outcome_columns(const struct cv_outcome *outcome) {
   size_t columns = 4;
   for (uint32_t i = 0; i < outcome->arms; i++) {
-    size_t own = cv_text_columns(outcome->name[i]);
+    size_t own = cv_width_of(outcome->name[i]);
     columns = own > columns ? own : columns;
   }
   return columns < CV_OUTCOME_COLUMNS ? (int)columns : CV_OUTCOME_COLUMNS;
 }
 
 void cv_outcome_print_cut(const char *text, size_t columns, FILE *to) {
-  size_t all = cv_text_columns(text), kept = all <= columns ? all : columns - 1, left = strlen(text), n = 0;
-  for (size_t i = 0; i < kept; i++) {
-    n += cv_text_char(text + n, left - n);
-  }
-  (void)fprintf(to, "%.*s%s%*s", (int)n, text, all <= columns ? "" : "…", all <= columns ? (int)(columns - all) : 0,
-                "");
+  const struct cv_text_shown shown = cv_width_cut(text, columns, "…");
+  (void)fprintf(to, "%s%*s", shown.text, (int)(columns - cv_width_of(shown.text)), "");
 }
 
 uint32_t cv_outcome_rows(const struct cv_outcome *outcome) {

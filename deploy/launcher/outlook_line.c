@@ -63,8 +63,8 @@ static void say_used_up(struct line *line, const struct cv_outlook *outlook) {
     const struct cv_forecast_run *run = &forecast->run[i];
     if (run->used_up != CV_TURNS_NO_ARM) {
       say(line, "; data used up in %u of %u runs: %s after %s of %s", cv_forecast_used_up(forecast), forecast->runs,
-          campaign->name[run->used_up], cv_count_text(cv_quality_rows(campaign->source.quality, run->used_up)).text,
-          cv_count_text(run->wanted).text);
+          cv_text_shown(campaign->name[run->used_up]).text,
+          cv_count_text(cv_quality_rows(campaign->source.quality, run->used_up)).text, cv_count_text(run->wanted).text);
       return;
     }
   }

@@ -5,6 +5,7 @@
 
 #include "common/base/grid.h"
 #include "common/base/text.h"
+#include "common/base/width.h"
 #include "deploy/launcher/outlook.h"
 #include "deploy/launcher/progress.h"
 #include "simulate/paired.h"
@@ -106,8 +107,8 @@ static void print_charges(const struct cv_outlook *outlook, FILE *to) {
 /* ---- items ---- */
 
 static void print_name(const char *name, FILE *to) {
-  size_t columns = cv_text_columns(name);
-  (void)fprintf(to, "%s%*s", name, columns < NAME_COLUMNS ? (int)(NAME_COLUMNS - columns) : 0, "");
+  size_t columns = cv_width_of(name);
+  (void)fprintf(to, "%s%*s", cv_text_shown(name).text, columns < NAME_COLUMNS ? (int)(NAME_COLUMNS - columns) : 0, "");
 }
 
 static void print_item(const struct cv_outlook *outlook, uint32_t arm, FILE *to) {

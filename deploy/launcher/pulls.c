@@ -90,7 +90,7 @@ static void print_active(const struct cv_outcome *outcome, FILE *to) {
     }
   }
   if (active == 1) {
-    (void)fprintf(to, ", %s is the best", outcome->name[last]);
+    (void)fprintf(to, ", %s is the best", cv_text_shown(outcome->name[last]).text);
   } else {
     (void)fprintf(to, ", %u of %u still active", active, outcome->arms);
   }
@@ -111,7 +111,7 @@ static void print_sums(const struct cv_outcome *outcome, const struct cv_pulls_s
     (void)fprintf(to, "reward      %.6g gained in %s rounds\n", sums->reward,
                   cv_count_text(outcome->hindsight.rounds).text);
     (void)fprintf(to, "regret      %.6g against %s at every round, the best in hindsight\n", sums->regret,
-                  outcome->name[sums->best]);
+                  cv_text_shown(outcome->name[sums->best]).text);
   } else if (outcome->mean != NULL) {
     (void)fprintf(to, "reward      %.6g expected of these %s\n", sums->reward,
                   outcome->cost_micro == NULL ? "pulls" : "hires");

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "common/base/text.h"
 #include "deploy/launcher/command.h"
 #include "deploy/launcher/json.h"
 #include "thirdparty/replay.h"
@@ -44,8 +45,8 @@ static void each(void *data, const struct cv_stored_campaign *campaign, const st
   }
   (void)printf("campaign %" PRIu64 " of broker %s, \"%s\": %" PRIu64 " releases, %" PRIu64 " plans, %" PRIu64
                " decisions: %s\n",
-               campaign->key.campaign, campaign->key.broker, campaign->spec.name, verdict->releases, verdict->plans,
-               verdict->decisions, verdict->agrees ? "all agree" : verdict->first.text);
+               campaign->key.campaign, campaign->key.broker, cv_text_shown(campaign->spec.name).text, verdict->releases,
+               verdict->plans, verdict->decisions, verdict->agrees ? "all agree" : verdict->first.text);
 }
 
 static int replay(const struct settings *settings, const char *path) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "deploy/launcher/statement.h"
+#include "common/base/text.h"
 #include "deploy/launcher/json.h"
 
 #include <inttypes.h>
@@ -135,12 +136,12 @@ void cv_launcher_statement_print(const struct cv_statement *statement, const str
   struct words words;
   find_words(statement, &words);
   if (is_plan(statement)) {
-    (void)fprintf(to, "plan \"%s\": %" PRIu32 " arms, mechanism %s, not submitted\n", statement->name, statement->arms,
-                  statement->mechanism);
+    (void)fprintf(to, "plan \"%s\": %" PRIu32 " arms, mechanism %s, not submitted\n",
+                  cv_text_shown(statement->name).text, statement->arms, statement->mechanism);
     print_most(statement, to);
   } else {
-    (void)fprintf(to, "campaign %" PRIu64 " \"%s\": %s, mechanism %s\n", statement->campaign, statement->name,
-                  cv_end_text(statement->end), statement->mechanism);
+    (void)fprintf(to, "campaign %" PRIu64 " \"%s\": %s, mechanism %s\n", statement->campaign,
+                  cv_text_shown(statement->name).text, cv_end_text(statement->end), statement->mechanism);
     if (statement->why[0] != '\0') {
       (void)fprintf(to, "why: %s\n", statement->why);
     }

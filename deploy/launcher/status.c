@@ -3,11 +3,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "common/base/text.h"
+#include "common/base/width.h"
 #include "deploy/launcher/client.h"
 #include "deploy/launcher/command.h"
 #include "deploy/launcher/hindrance.h"
 #include "deploy/launcher/json.h"
 #include "deploy/launcher/progress.h"
+
+enum { NAME_COLUMNS = 20 };
 
 struct settings {
   struct cv_client_settings client;
@@ -108,11 +112,12 @@ static enum cv_answer on_status(void *data, struct cv_client *client, const stru
     const struct cv_progress *progress = &status->campaign[i];
     char line[96];
     if (i == 0) {
-      (void)printf("%8s  %-20s  %-12s  progress\n", "campaign", "name", "state");
+      (void)printf("%8s  %-*s  %-12s  progress\n", "campaign", NAME_COLUMNS, "name", "state");
     }
     cv_view_line(progress, line, sizeof(line));
-    (void)printf("%8" PRIu64 "  %-20s  %-12s  %s\n", progress->campaign, progress->name, cv_end_text(progress->end),
-                 line);
+    size_t columns = cv_width_of(progress->name);
+    (void)printf("%8" PRIu64 "  %s%*s  %-12s  %s\n", progress->campaign, cv_text_shown(progress->name).text,
+                 columns < NAME_COLUMNS ? (int)(NAME_COLUMNS - columns) : 0, "", cv_end_text(progress->end), line);
     cv_hindrance_print(progress, NULL, "          ", stdout);
   }
   if (status->campaigns == 0) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/text.h"
+#include "common/base/width.h"
 #include "deploy/launcher/progress.h"
 #include "deploy/launcher/pulls.h"
 
@@ -44,7 +45,7 @@ static void print_row(const struct cv_outcome *outcome, uint32_t arm, const stru
   }
   (void)fprintf(to, "%*s  ", widths->class, cv_class_text(standing).text);
   cv_outcome_print_cut(name, (size_t)widths->name, to);
-  (void)fprintf(to, "  %s%*s  %11s", interval, 16 - (int)cv_text_columns(interval), "",
+  (void)fprintf(to, "  %s%*s  %11s", interval, 16 - (int)cv_width_of(interval), "",
                 cv_count_text(standing->tokens).text);
   cv_unit_print_cell(&outcome->unit, standing, to);
   if (outcome->lies.of_arm != NULL) {
@@ -70,7 +71,8 @@ static void print_held(const struct cv_outcome *outcome, enum cv_held held, cons
     if (cv_outcome_why(standing) != held || at++ >= CV_OUTCOME_NAMES) {
       continue;
     }
-    (void)fprintf(to, "%*s%s", at == 1 ? -12 : 0, at == 1 ? label : ", ", outcome->name[standing->arm]);
+    (void)fprintf(to, "%*s%s", at == 1 ? -12 : 0, at == 1 ? label : ", ",
+                  cv_text_shown(outcome->name[standing->arm]).text);
     if (standing->rank_class > 0) {
       (void)fprintf(to, " (class %s)", cv_class_text(standing).text);
     }
@@ -129,7 +131,8 @@ static void print_rest(const struct cv_outcome *outcome, int columns, FILE *to) 
   if (rest->next != UINT32_MAX) {
     const struct cv_rest_item *item = &rest->item[rest->next];
     (void)fprintf(to, "next        %s: about %s more tokens, if it is one standard deviation clearer than it looks\n",
-                  outcome->name[item->arm], cv_count_text((uint64_t)fmin(ceil(item->need), 1e18)).text);
+                  cv_text_shown(outcome->name[item->arm]).text,
+                  cv_count_text((uint64_t)fmin(ceil(item->need), 1e18)).text);
   }
 }
 

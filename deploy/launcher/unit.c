@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "common/base/text.h"
+#include "common/base/width.h"
 #include "deploy/launcher/json.h"
 
 enum { COLUMNS = 18 };
@@ -33,7 +34,7 @@ static double radius_of(const struct cv_unit *unit, double radius) {
 }
 
 static void print_padded(const char *text, FILE *to) {
-  int width = (int)cv_text_columns(text);
+  int width = (int)cv_width_of(text);
   (void)fprintf(to, "  %s%*s", text, width < COLUMNS ? COLUMNS - width : 0, "");
 }
 

@@ -19,6 +19,7 @@
 #include "common/base/clock.h"
 #include "common/base/grid.h"
 #include "common/base/local.h"
+#include "common/base/text.h"
 #include "common/crypto/crypto.h"
 #include "common/crypto/ring.h"
 #include "deploy/launcher/children.h"
@@ -475,7 +476,7 @@ static void tell_programs(const struct up *up) {
 
 static void tell_plan(const struct up *up) {
   const struct cv_spec *spec = &up->prepared.file.spec;
-  (void)fprintf(up->people, "campaign %s: %u %s, policy %s, mechanism %s", spec->name, spec->arms,
+  (void)fprintf(up->people, "campaign %s: %u %s, policy %s, mechanism %s", cv_text_shown(spec->name).text, spec->arms,
                 spec->worker == NULL ? "items" : "workers", spec->policy.name, spec->mechanism.name);
   if (spec->epsilon_micro > 0) {
     (void)fprintf(up->people, " with epsilon %g", (double)spec->epsilon_micro / (double)CV_MICRO);

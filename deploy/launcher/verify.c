@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "common/base/text.h"
 #include "deploy/launcher/command.h"
 #include "deploy/launcher/export.h"
 #include "thirdparty/replay.h"
@@ -34,8 +35,8 @@ static int tell_json(const struct cv_export *export, const struct cv_replay_verd
 static int tell(const struct cv_export *export, const struct cv_replay_verdict *verdict) {
   (void)printf("campaign %" PRIu64 ", \"%s\", policy %s: %" PRIu64 " releases, %" PRIu64 " plans, %" PRIu64
                " standings\n",
-               export->campaign, export->spec.name, export->spec.policy.name, verdict->releases, verdict->plans,
-               verdict->standings);
+               export->campaign, cv_text_shown(export->spec.name).text, export->spec.policy.name, verdict->releases,
+               verdict->plans, verdict->standings);
   if (!verdict->agrees) {
     (void)fflush(stdout);
     return cv_command_fail(&table, 1, "the third-party did not follow its policy: %s", verdict->first.text);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/base/text.h"
+#include "common/base/width.h"
 #include "lab/report/ends.h"
 #include "lab/report/gnuplot.h"
 
@@ -191,7 +192,7 @@ static double height_in(const struct drawing *drawing, double value) {
 }
 
 static size_t columns_of_name(const struct one *one) {
-  return cv_text_columns(cv_lab_caption_of(one->name, one->is_asymptotic).text);
+  return cv_width_of(cv_lab_caption_of(one->name, one->is_asymptotic).text);
 }
 
 /* Names the lines at their ends, where that tells more than a legend: several lines in one plot, with short names. */

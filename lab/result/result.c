@@ -8,6 +8,7 @@
 
 #include "common/base/array.h"
 #include "common/base/text.h"
+#include "common/base/width.h"
 
 enum { COLUMN = 12, STEP = 10 };
 
@@ -116,13 +117,13 @@ static struct cv_lab_caption cell_of(const struct cv_lab_result *result, const s
 }
 
 static int wider(int width, const char *text) {
-  int n = (int)cv_text_columns(text);
+  int n = (int)cv_width_of(text);
   return n > width ? n : width;
 }
 
 /* Prints the text in so many columns, at their right; at their left if `width` is negative. */
 static void put(const char *text, int width, FILE *to) {
-  int fill = abs(width) - (int)cv_text_columns(text);
+  int fill = abs(width) - (int)cv_width_of(text);
   (void)fprintf(to, "%*s%s%*s", width > 0 && fill > 0 ? fill : 0, "", text, width < 0 && fill > 0 ? fill : 0, "");
 }
 

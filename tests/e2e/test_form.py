@@ -255,8 +255,8 @@ def test_people_compare_two_items(deployment):
     assert "was counted" not in between
     while not world.is_over():
         page = person.look()
-        shown = [(int(value), html.unescape(name)) for value, name in
-                 re.findall(r'type="radio" name="score" value="(\d+)" required> <strong>(.*?)</strong>', page)]
+        choices = re.findall(r'type="radio" name="score" value="(\d+)" required> <strong><bdi>(.*?)</bdi>', page)
+        shown = [(int(value), html.unescape(name)) for value, name in choices]
         assert shown or "There is no item for you now" in page or world.is_over(), page
         if not shown:
             continue

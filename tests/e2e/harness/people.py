@@ -61,7 +61,7 @@ class Person:
 
 def item(page):
     """The item that the page asks for; None: it asks for none."""
-    found = re.search(r"<label for=\"score\">Your score for <strong>(.*?)</strong>", page)
+    found = re.search(r"<label for=\"score\">Your score for <strong><bdi>(.*?)</bdi></strong>", page)
     return html.unescape(found.group(1)) if found else None
 
 

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "common/base/text.h"
+#include "common/base/width.h"
 #include "deploy/launcher/compare.h"
 #include "deploy/launcher/result_json.h"
 #include "tests/support/folder.h"
@@ -315,7 +316,7 @@ static void test_print_is_narrow(void **state) {
   assert_non_null(strstr(text, "\nGrünkernbratlinge mi…  9999999999  right"));
   assert_non_null(strstr(text, "  a-policy-wi…      tokens  a-policy-wi…      tokens\n"));
   for (char *line = strsep(&rest, "\n"); line != NULL && strstr(line, " took ") == NULL; line = strsep(&rest, "\n")) {
-    assert_in_range(cv_text_columns(line), 0, 80);
+    assert_in_range(cv_width_of(line), 0, 80);
   }
   free(text);
 }

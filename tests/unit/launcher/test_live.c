@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "common/base/text.h"
+#include "common/base/width.h"
 #include "deploy/launcher/live.h"
 
 enum { ARMS = 5, LINES_MAX = 300, LINE_BYTES = 2048 };
@@ -150,7 +151,7 @@ static void test_it_fits_every_terminal(void **state) {
       assert_int_equal(drawn.has_escape, screen.has_colour);
       for (unsigned i = 0; i < drawn.lines; i++) {
         assert_true(cv_text_is_clean(drawn.line[i], strlen(drawn.line[i])));
-        assert_true(cv_text_columns(drawn.line[i]) <= columns);
+        assert_true(cv_width_of(drawn.line[i]) <= columns);
       }
     }
   }

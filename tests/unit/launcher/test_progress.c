@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "common/base/text.h"
+#include "common/base/width.h"
 #include "deploy/launcher/progress.h"
 #include "tests/support/near.h"
 
@@ -30,9 +31,9 @@ static void test_counts(void **state) {
 }
 
 static void test_columns(void **state) {
-  assert_int_equal(cv_text_columns(""), 0);
-  assert_int_equal(cv_text_columns("Grünkern"), 8);
-  assert_int_equal(cv_text_columns("1.0 ± 0.1"), 9);
+  assert_int_equal(cv_width_of(""), 0);
+  assert_int_equal(cv_width_of("Grünkern"), 8);
+  assert_int_equal(cv_width_of("1.0 ± 0.1"), 9);
 }
 
 static void test_rate(void **state) {
