@@ -107,8 +107,8 @@ void cv_broker_campaign_end(struct cv_broker *broker, struct cv_broker_campaign 
     return;
   }
   /* A stopped campaign keeps the reason of its stop, unless the third-party failed it or a recovery ended it. */
-  bool is_new =
-      campaign->phase < CV_PHASE_STOPPING || end == CV_END_FROZEN || end == CV_END_REFUSED || end == CV_END_RECOVERED;
+  bool is_failed = end == CV_END_FROZEN || end == CV_END_REFUSED || end == CV_END_RECOVERED;
+  bool is_new = campaign->phase < CV_PHASE_STOPPING || (is_failed && end != campaign->end);
   if (is_new) {
     cv_broker_campaign_tell(campaign, end, why);
   }
@@ -116,9 +116,8 @@ void cv_broker_campaign_end(struct cv_broker *broker, struct cv_broker_campaign 
   campaign->purge = true;
   cv_broker_campaign_mark(broker, campaign);
   cv_broker_campaign_archive(broker, campaign);
-  cv_broker_note(broker, NULL, campaign, " ended: %s, %llu tokens, %zu releases%s%s", cv_end_text(campaign->end),
-                 (unsigned long long)campaign->tokens, campaign->releases, campaign->why[0] == '\0' ? "" : "; ",
-                 campaign->why);
+  cv_broker_note(broker, NULL, campaign, " ended: %s, %llu tokens, %zu releases", cv_end_text(campaign->end),
+                 (unsigned long long)campaign->tokens, campaign->releases);
   broker->figures.ended[campaign->end]++;
   audit_end(broker, campaign);
 }

@@ -10,8 +10,8 @@
 struct cv_broker;
 struct cv_broker_campaign;
 
-/* Stops assigning places and schedules the request for a result. Does nothing if the campaign is already stopping. `why`
- * is for the requester, one line that is cleaned and cut; NULL: as usual for such an end. */
+/* Stops assigning places and schedules the request for a result. Does nothing if the campaign is already stopping.
+ * `why` is for the requester, one line that is cleaned and cut; NULL: as usual for such an end. */
 void cv_broker_campaign_stop(struct cv_broker *broker, struct cv_broker_campaign *campaign, enum cv_end end,
                              const char *why);
 /* Ends the campaign and sends nothing: frees its secrets and removes it from the list of open campaigns. */

@@ -52,7 +52,8 @@ static enum cv_err check_sizes(const struct cv_broker_campaign *campaign, const 
   for (uint32_t i = 0; i < plan->wants; i++) {
     const struct cv_want *want = &plan->want[i];
     if (shown[i] < campaign->privacy.least_tokens || want->tokens > CV_PLAN_TOKENS_MAX) {
-      return cv_fail(why, CV_ERR_DENIED, "%llu tokens of arm %u in one release; expected %u to %d",
+      return cv_fail(why, CV_ERR_DENIED,
+                     "%llu tokens of arm %u in one release; expected %u (the smallest release) to %d",
                      (unsigned long long)shown[i], want->arm + 1, campaign->privacy.least_tokens, CV_PLAN_TOKENS_MAX);
     }
   }

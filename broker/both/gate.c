@@ -159,15 +159,16 @@ static enum cv_err check_pair(const struct cv_spec *spec, const struct cv_privac
   }
 }
 
-/* No release is smaller than the operator's limit, none needs more tokens than the campaign has, and a worker can give a
- * token at all. */
+/* No release is smaller than the operator's limit, none needs more tokens than the campaign has, and a worker can give
+ * a token at all. */
 static enum cv_err check_least(const struct cv_spec *spec, const struct cv_privacy *privacy,
                                const struct cv_gate_limits *limits, struct cv_why *why) {
   const char *whose = limits->is_cobroker ? "co-broker" : "broker";
   uint32_t least = least_tokens(&privacy->local, is_local(&privacy->local), limits);
   if (limits->is_cobroker && privacy->least_tokens < least) {
     return cv_fail(why, CV_ERR_DENIED,
-                   "releases of %u tokens are below the co-broker's smallest release of %u (limits.release_tokens)",
+                   "releases of %u tokens are below the co-broker's smallest release of %u (limits.release_tokens), "
+                   "which the broker did not know yet; submit the campaign again",
                    privacy->least_tokens, least);
   }
   if (least > 1 && spec->tokens < least) {

@@ -53,8 +53,8 @@ struct cv_privacy {
   bool is_exact;    /* exact sums of the scores leave the broker */
 };
 
-/* Raises the campaign's smallest release to what these limits demand of it: nothing if a privatizer protects each token.
- * The errors of cv_local_init(), and CV_ERR_DENIED. */
+/* Raises the campaign's smallest release to what these limits demand of it: nothing if a privatizer protects each
+ * token. The errors of cv_local_init(), and CV_ERR_DENIED. */
 CV_MUST_USE enum cv_err cv_gate_raise(struct cv_spec *spec, const struct cv_gate_limits *limits, struct cv_why *why);
 /*
  * Completes `spec` with what the mechanism derives from it (cv_mechanism_law_init): the largest number of releases of

@@ -9,8 +9,8 @@
 
 /* The request for it: a Ledger for the plan; borrows the spec. */
 struct cv_order_frame cv_admit_request(const struct cv_prepared *campaign);
-/* Takes the broker's smallest release into the campaign. CV_ERR_INVALID if the campaign cannot have it: the reason names
- * the limit. */
+/* Takes the broker's smallest release into the campaign. CV_ERR_INVALID if the campaign cannot have it: the reason
+ * names the limit. */
 CV_MUST_USE enum cv_err cv_admit_take(const struct cv_statement *statement, struct cv_prepared *campaign,
                                       struct cv_why *why);
 /*

@@ -33,7 +33,8 @@ struct cv_client_settings {
     .help = "how long to try to reach the broker again after a lost connection while the campaign runs"         \
   }
 
-/* The rules for these settings, as the field `client` of a command's settings; `is_needed`: the command cannot do without a broker. */
+/* The rules for these settings, as the field `client` of a command's settings; `is_needed`: the command cannot do
+ * without a broker. */
 #define CV_CLIENT_RULES_AS(owner, field, is_needed)                                                        \
   {.key = CV_PROFILE_KEY,                                                                                  \
    .type = CV_CONFIG_TEXT,                                                                                 \

@@ -3,6 +3,7 @@
 A third-party that lies: the broker names the lie and freezes or ends that campaign; its other campaigns go on. One
 broker and one third-party for all lies; beside each lie an honest campaign collects tokens.
 """
+import re
 import threading
 import time
 
@@ -224,18 +225,18 @@ class WrongHash(Honest):
 
 
 FROZEN = {
-    "plan from the future": (PlanFromTheFuture, "reports plan 2, this broker has 0"),
-    "plan zero": (PlanZero, "reports plan 0, this broker has 0"),
+    "plan from the future": (PlanFromTheFuture, "reports plan 2, the broker has 0"),
+    "plan zero": (PlanZero, "reports plan 0, the broker has 0"),
     "plan while open": (PlanWhileOpen, "before the last plan was closed, plan 2"),
     "same plan otherwise": (SamePlanOtherwise, "a different plan of number 1"),
-    "ack ahead": (AckAhead, "reports release [23], this broker has [12]"),
+    "ack ahead": (AckAhead, "reports release [23], the broker has [12]"),
     "result while open": (ResultWhileOpen, "an unrequested result"),
     "result for no reason": (ResultForNoReason, "an unrequested result"),
     "standing of no arm": (StandingOfNobody, "a standing of arm 3"),
     "standing in a plan": (StandingOfNobodyInAPlan, "in class 3"),
     "plan before opened": (PlanBeforeOpened, "before opening the campaign, plan 1"),
-    "more releases": (KnowsMoreReleases, "reports release 7, this broker has 0"),
-    "more plans": (KnowsMorePlans, "reports accepted plan 1, this broker has 0"),
+    "more releases": (KnowsMoreReleases, "reports release 7, the broker has 0"),
+    "more plans": (KnowsMorePlans, "reports accepted plan 1, the broker has 0"),
     "wrong hash": (WrongHash, "different plans up to number 0"),
 }
 
@@ -282,6 +283,7 @@ def test_a_plan_that_makes_no_sense_is_refused(stage, lie):
     stage.deployment.broker.wait_for(f'"{lie}": plan . refused: .*{reason}', after=since)
     refused, = [message for message in stage.thirdparty.refusals if message.campaign == campaign]
     assert reason in refused.why, "the third-party receives the same reason"
+    assert re.search(f"^plan .: .*{reason}", finished.progress.why), "and so does the requester"
     assert stage.refused("plan") == before + 1
     assert finished.progress.tokens == (200 if lie == "second plan" else 0)
     stage.honest_goes_on()
@@ -295,6 +297,7 @@ def test_a_contradiction_freezes_that_campaign_only(stage, lie):
     finished = stage.requester.watch(campaign)
     assert end_name(finished.progress.end) == "frozen"
     stage.deployment.broker.wait_for(FROZEN[lie][1], after=since)
+    assert finished.progress.why.startswith("the third-party ranker reports "), finished.progress.why
     assert stage.refused("history") == before + 1
     stage.honest_goes_on()
     assert stage.thirdparty.connections == connections, "the others' link was closed"

@@ -13,6 +13,7 @@ from client.worker import Session
 from crowdveil.prio3 import P
 from harness.admin import metrics
 from harness.commands import as_requester, crowdveil
+from harness.daemon import PROGRAMS
 from harness.deployment import Deployment, missing_programs
 
 TAU = 10
@@ -289,14 +290,22 @@ def test_two_brokers_that_disagree_get_nothing(stage, pki, tmp_path, change, wha
 
 @pytest.mark.parametrize("limits, says", [
     ({"epsilon": .5}, "epsilon 1.000000 is over the co-broker's limit of 0.500000"),
-    ({"tokens": 100}, "40000 tokens"),
-    ({"release_tokens": 5000}, "500 tokens of arm 1 in one release; expected 5000"),
+    ({"tokens": 100}, "a limit of 40000 tokens is over the co-broker's limit of 100"),
+    ({"release_tokens": 5000}, "releases of 10 tokens are below the co-broker's smallest release of 5000"),
 ], ids=["epsilon", "tokens", "release_tokens"])
 def test_a_limit_of_the_co_broker_refuses_in_one_line(deployment, tmp_path, limits, says):
+    """Which the broker cannot know when it accepts the campaign, as the co-broker has not connected yet."""
     (tmp_path / "two.yaml").write_text(TWO)
-    deployment.up(cobroker={"limits": limits})
-    done = crowdveil("submit", tmp_path / "two.yaml", "--watch", *as_requester(deployment))
-    assert done.returncode == 1 and re.search("^ended +refused", done.stdout, re.M), done.stdout + done.stderr
+    deployment.start_thirdparty()
+    address = deployment.start_cobroker().address
+    deployment.cobroker.kill()
+    deployment.start_broker()
+    running = deployment.launch("submit", [PROGRAMS["crowdveil"], "submit", tmp_path / "two.yaml", "--watch",
+                                           *as_requester(deployment)])
+    running.wait_for("^campaign 1 waits for the co-broker")
+    deployment.start_cobroker({"listen": address, "limits": limits})
+    assert running.wait() == 1
+    assert re.search(f"^ended +refused.*^why: co-broker: {says}", running.text(), re.M | re.S), running.text()
     for daemon in (deployment.broker, deployment.cobroker):
         assert "refused" in one_line(daemon, says)
     with deployment.requester() as requester:

@@ -194,8 +194,7 @@ static void restart_with_limit(struct world *world, uint64_t worker_epsilon_micr
   }
 }
 
-/* Every worker has spent a part of its epsilon, and no other one can give a token any more. */
-static void restart_without_epsilon(struct world *world) {
+static void restart_spent(struct world *world) { /* no worker can give a token any more */
   restart_with_limit(world, 500000);
   world->core->accounts.floor_micro = 1;
 }
@@ -245,7 +244,7 @@ static void test_a_worker_is_sent_away_from_each_campaign(void **state) {
   struct world world;
   struct token token;
   begin(&world, &token);
-  restart_without_epsilon(&world);
+  restart_spent(&world);
   struct cv_order_frame frame = {.hello = hello, .kind = CV_ORDER_SUBMIT};
   frame.as.submit = (struct cv_submit){.client_key = {2}, .spec = spec_of_test()};
   ask(&world, &frame);
@@ -274,7 +273,7 @@ static void test_a_worker_is_sent_away_from_each_campaign(void **state) {
 static void test_a_connection_outlives_many_campaigns(void **state) {
   struct world world;
   world_make(&world);
-  restart_without_epsilon(&world);
+  restart_spent(&world);
   for (uint32_t id = 1; id <= 300; id++) {
     struct cv_order_frame frame = {.kind = CV_ORDER_SUBMIT};
     frame.as.submit = (struct cv_submit){.client_key = {(uint8_t)id, (uint8_t)(id >> 8)}, .spec = spec_of_test()};

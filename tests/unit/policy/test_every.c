@@ -90,7 +90,7 @@ static void check_plan(const struct pair *pair) {
   assert_true(step->done || asked > 0);
 }
 
-/* Every release of the plan has the smallest number of tokens at least, if the campaign has the plan's tokens at all. */
+/* Every release of the plan has the smallest number of tokens at least, if the campaign has the plan's tokens. */
 static void check_floor(const struct pair *pair) {
   const struct play *play = &pair->play;
   uint32_t plays[ARMS] = {0};
