@@ -321,7 +321,7 @@ static void test_a_run_in_parts_finds_what_a_run_in_one_go_finds(void **state) {
   work.shard = (struct cv_lab_shard){2, 2};
   work.jobs = 1;
   assert_good(cv_lab_work_run(&work, &part, &why));
-  assert_true(isnan(cv_lab_value(&part, 0, 0, 0, 0)) && !isnan(cv_lab_value(&part, 1, 0, 0, 0)));
+  assert_true(isnan(cv_lab_value(&part, 0, 0, 0, 1)) && !isnan(cv_lab_value(&part, 1, 0, 0, 1)));
   work.replicates = 8;
   work.shard = (struct cv_lab_shard){1, 1};
   assert_int_equal(cv_lab_work_run(&work, &resumed, &why), CV_ERR_EXISTS);

@@ -461,7 +461,7 @@ static void test_parked_items_are_named_with_their_classes(void **state) {
   assert_true(strstr(rest, "spelt") < strstr(rest, "Grünkern") && strstr(rest, "Grünkern") < strstr(rest, "oat"));
   free(text);
   json_t *result = cv_result_json(&outcome, "ppar");
-  assert_json(result, "undecided", "[\"Grünkern\",\"oat\",\"spelt\"]");
+  assert_json(result, "undecided", "[\"Grünkern\",\"spelt\",\"oat\"]");
   assert_json(result, "parked",
               "[{\"name\":\"Grünkern\",\"class\":1,\"class_last\":2,\"held\":\"boundary\"},"
               "{\"name\":\"oat\",\"class\":2,\"class_last\":4,\"held\":\"used up\"}]");
