@@ -119,7 +119,7 @@ def given(folder):
 def test_a_person_is_one_worker_and_is_charged_for_its_rows(tmp_path):
     write_people(tmp_path)
     done = crowdveil("up", "people.yaml", "--json", "--state", tmp_path / "state", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr  # the rows are used up, which ends items and not the campaign
+    assert done.returncode == 1, done.stderr  # the rows are used up: no item has a class
     result = json.loads(done.stdout)
     found, (scores, rows) = result["data"], given(tmp_path / "state")
     assert (found["persons"], found["person_rows_most"], found["uses_most"]) == (PEOPLE, FILMS_SEEN, 1)

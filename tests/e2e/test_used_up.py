@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Data that are used up end an item, and not the campaign."""
 import contextlib
+import json
 import random
+import re
 import sqlite3
 
 import pytest
@@ -53,13 +55,13 @@ def test_an_item_with_few_rows_ends_and_the_others_are_ranked(deployment, tmp_pa
     running = gateways(deployment, path, ranges)
     with deployment.requester() as requester:
         finished = requester.watch(1)
-    assert end_name(finished.progress.end) == "complete"
+    assert end_name(finished.progress.end) == "data used up"
     assert finished.progress.elapsed_ms < 120_000, "not after the limit of idle time"
     assert [(each.arm, each.tokens, each.wanted) for each in finished.progress.used_up] == [(AT, ROMA, ROUND)]
     assert finished.progress.used_up_arms == 1
     standing = {each.arm: each for each in finished.standings}
     assert standing[AT].tokens == ROMA
-    assert (standing[1].rank_class, standing[3].rank_class > 1) == (1, True)
+    assert (standing[1].rank_class, standing[1].held, standing[3].rank_class > 1) == (1, 0, True)
     done = crowdveil("watch", "--file", path, *link)
     assert "data used up: Roma, 312 of 400" in done.stdout, done.stdout
     for program in [*running, deployment.broker, deployment.thirdparty]:
@@ -75,7 +77,7 @@ def test_fewer_rows_than_the_smallest_release_never_leave(deployment, tmp_path):
     running = gateways(deployment, path, [(1, 20000)])
     with deployment.requester() as requester:
         finished = requester.watch(1)
-    assert end_name(finished.progress.end) == "complete"
+    assert end_name(finished.progress.end) == "data used up"
     assert [(each.arm, each.tokens) for each in finished.progress.used_up] == [(AT, 7)]
     assert {each.arm: each.tokens for each in finished.standings}[AT] == 0
     for program in [*running, deployment.broker, deployment.thirdparty]:
@@ -95,7 +97,7 @@ def test_a_restart_in_the_middle_changes_nothing(deployment, tmp_path):
     deployment.start_broker({**changes, "listen": address})
     with deployment.requester() as requester:
         finished = requester.watch(1)
-    assert end_name(finished.progress.end) == "complete"
+    assert end_name(finished.progress.end) == "data used up"
     assert [(each.arm, each.tokens) for each in finished.progress.used_up] == [(AT, ROMA)]
 
 
@@ -145,3 +147,37 @@ def test_a_cancel_of_an_ended_campaign_says_how_it_ended(deployment, tmp_path):
     done = crowdveil("cancel", "1", *link)
     assert done.returncode == 0, done.stderr
     assert "campaign 1 has ended: no workers" in done.stdout
+
+
+def write_skewed(folder):
+    """The worst of three items has nearly all of the rows."""
+    draw = random.Random(11)
+    rows = [(item, int(draw.random() < mean)) for item, mean, many in
+            (("Good", .93, 60), ("Rare", .66, 50), ("Popular", .3, 3000)) for _ in range(many)]
+    draw.shuffle(rows)
+    (folder / "skew.csv").write_text("item,score\n" + "".join(f"{item},{score}\n" for item, score in rows))
+    path = folder / "skew.yaml"
+    path.write_text("campaign: skew\n"
+                    "items: {source: csv, path: skew.csv, item: item, score: score, scale: [0, 1]}\n"
+                    "policy: {name: ppar, alpha: .1, tokens_per_round: 40}\n"
+                    "privacy: {mechanism: segments, epsilon: .5, share_names: true}\n"
+                    "limits: {idle: 60s}\n")
+    return path
+
+
+def test_an_item_is_not_first_because_the_others_ran_out_of_rows(tmp_path):
+    done = crowdveil("up", write_skewed(tmp_path), "--json", "--state", tmp_path / "state", cwd=tmp_path)
+    result = json.loads(done.stdout)
+    assert (done.returncode, result["ended"], result["decided"]) == (1, "data used up", 0), done.stderr
+    assert result["classes"] == [] and result["accuracy"] is None
+    assert {name for name, (first, last) in result["class_ranges"].items() if first <= 1 < last} >= {"Good", "Rare"}
+    for item, (first, last) in result["class_ranges"].items():
+        assert first <= {"Good": 1, "Rare": 2, "Popular": 3}[item] <= last, "what is told is true among all items"
+    order = [(item["name"], item["mean"], item["low"], item["high"]) for item in result["best_effort"]]
+    assert order[-1][0] == "Popular", "the best estimates are those of the rows"
+    assert all(0 <= low <= mean <= high <= 1 for _, mean, low, high in order)
+    rows = re.findall(r"^1 to 3 +(\w+) +([\d.]+) ± ([\d.]+) ", done.stderr, re.M)
+    assert {name for name, *_ in rows} >= {"Good", "Rare"} and ("0.5000", "0.5000") not in {row[1:] for row in rows}
+    [database] = (tmp_path / "state").rglob("thirdparty.db")
+    again = crowdveil("replay", database)
+    assert again.returncode == 0, again.stdout + again.stderr
