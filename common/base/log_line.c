@@ -46,22 +46,27 @@ static void print(struct out *out, const char *fmt, ...) {
   out->used += (size_t)n;
 }
 
-/* U+200E and U+200F, U+2028 to U+202E, U+2066 to U+2069: line breaks to some programs, or a changed direction of what
- * follows. */
-static bool is_misleading(const char *at) {
-  const unsigned char *c = (const unsigned char *)at;
-  if (c[0] != 0xe2 || (c[1] != 0x80 && c[1] != 0x81)) {
-    return false;
-  }
-  return c[1] == 0x80 ? c[2] == 0x8e || c[2] == 0x8f || (c[2] >= 0xa8 && c[2] <= 0xae) : c[2] >= 0xa6 && c[2] <= 0xa9;
+static bool begins(const char *at, const char *with) {
+  return strncmp(at, with, 3) == 0;
 }
 
+/* Clean text may still change the direction of what follows. An isolate that ends does not, and shows a name (text.h);
+ * others, and marks of direction outside of one (U+200E and U+200F), are replaced. */
 static void clean(char *text) {
-  size_t n = strlen(text);
-  cv_text_clean(text, n);
-  for (size_t i = 0; i < n; i++) {
-    if (is_misleading(text + i)) {
-      memset(text + i, '?', 3);
+  const char *end = NULL; /* of the present isolate */
+  cv_text_clean(text, strlen(text));
+  for (char *at = text; *at != '\0'; at++) {
+    bool opens = begins(at, CV_TEXT_ISOLATE), closes = begins(at, CV_TEXT_ISOLATE_END);
+    bool is_mark = begins(at, "\xe2\x80\x8e") || begins(at, "\xe2\x80\x8f");
+    if (opens && end == NULL) {
+      end = strstr(at, CV_TEXT_ISOLATE_END);
+      opens = end == NULL;
+    } else if (closes && at == end) {
+      end = NULL;
+      closes = false;
+    }
+    if (opens || closes || (is_mark && end == NULL)) {
+      memset(at, '?', 3);
     }
   }
 }

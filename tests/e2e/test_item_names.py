@@ -102,3 +102,38 @@ def test_the_broker_takes_normal_names_only(deployment):
         assert description.name == NFC and list(description.names) == [NFC, ARABIC]
     with pytest.raises(package.Error, match=re.escape("'a\\u202e' has U+202E, which turns the direction")):
         package.Spec("test", 1, names=["a\u202e"]).message()
+
+
+def test_a_shown_name_does_not_turn_its_line(tmp_path):
+    """Isolated for people if it runs from right to left, with each column in its place; alone for programs."""
+    means = {HEBREW: .9, f"C++ {ARABIC}": .5, "\u6771\u4eac": .1, "Bar": .1}
+    listed = ", ".join(f'{{name: "{name}", mean: {mean}}}' for name, mean in means.items())
+    campaign(tmp_path, f"{{rewards: bernoulli, seed: 1, list: [{listed}]}}", share=True)
+    done = crowdveil("up", "names.yaml", "--json", "--seed", 1, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert set(json.loads(done.stdout)["item_tokens"]) == set(means) and FSI not in done.stdout
+    rows = [line for line in done.stderr.splitlines() if re.match(r" +\d  .* \u00b1 ", line)]
+    for name in means:
+        isolated = f"{FSI}{name}{PDI}" if name in (HEBREW, f"C++ {ARABIC}") else name
+        assert sum(f"  {isolated} " in row for row in rows) == 1, (name, rows)
+    plain = [re.sub(f"[{FSI}{PDI}]", "", row).replace("\u6771\u4eac", "abcd") for row in rows]
+    assert len({row.index("\u00b1") for row in plain}) == 1, plain
+    assert done.stderr.count(FSI) == done.stderr.count(PDI) > 0
+
+
+def test_logs_status_and_exports_of_a_name_from_right_to_left(deployment, tmp_path):
+    campaign(tmp_path, f'{{rewards: bernoulli, seed: 1, list: [{{name: "{HEBREW}", mean: .9}}, {{name: b, mean: .1}}]}}',
+             share=True)
+    text = (tmp_path / "names.yaml").read_text(encoding="utf-8").replace(NFD, HEBREW)
+    (tmp_path / "names.yaml").write_text(text, encoding="utf-8")
+    deployment.up()
+    gateway = deployment.start_worker("gateway/1-200000", tmp_path / "names.yaml")
+    assert crowdveil("submit", "names.yaml", "--watch", *as_requester(deployment), cwd=tmp_path).returncode == 0
+    deployment.broker.wait_for(f'campaign 1 "{FSI}{HEBREW}{PDI}"')
+    deployment.thirdparty.wait_for(f"campaign 1 .{FSI}{HEBREW}{PDI}. is open: 2 arms")
+    told = crowdveil("status", *as_requester(deployment), cwd=tmp_path).stdout
+    assert f"       1  {FSI}{HEBREW}{PDI}{' ' * 15}complete" in told
+    assert json.loads(crowdveil("status", "--json", *as_requester(deployment)).stdout)["campaigns"][0]["name"] == HEBREW
+    table = crowdveil("export", "1", "--format", "csv", *as_requester(deployment), cwd=tmp_path).stdout
+    assert HEBREW in {field for row in csv.reader(io.StringIO(table)) for field in row}
+    assert gateway.wait() == 0

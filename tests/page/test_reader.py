@@ -59,6 +59,37 @@ def test_the_last_step(browser, sites):
     assert tiles["Tokens a second"] == f"{(step['tokens'] - first['tokens']) * 1000 / (step['t'] - first['t']):,.0f}"
 
 
+HEBREW = "\u05e9\u05dc\u05d5\u05dd 12"
+
+
+def left_of(browser, selector, text):
+    """Where this text is drawn in the element, in pixels."""
+    return browser.run("""
+        const node = [...document.querySelectorAll(arguments[0])].find((one) => one.textContent.includes(arguments[1]));
+        const walk = document.createTreeWalker(node, NodeFilter.SHOW_TEXT);
+        for (let one = walk.nextNode(); one !== null; one = walk.nextNode()) {
+          const at = one.data.indexOf(arguments[1]);
+          if (at >= 0) {
+            const range = document.createRange();
+            range.setStart(one, at);
+            range.setEnd(one, at + arguments[1].length);
+            return range.getBoundingClientRect().left;
+          }
+        }""", selector, text)
+
+
+def test_a_name_from_right_to_left_stays_in_its_place(browser, sites, shots):
+    """Isolated wherever it stands within other text, also where no element could do it: a title, a choice, speech."""
+    campaign = copy.deepcopy(made.restaurants()[1])
+    campaign["name"], campaign["names"] = HEBREW, [HEBREW, *campaign["names"][1:]]
+    browser.open(sites(campaign).link)
+    assert browser.text("h1") == f"\u2068{HEBREW}\u2069"
+    assert browser.rows()[[row["arm"] for row in browser.rows()].index(0)]["name"] == f"\u2068{HEBREW}\u2069"
+    assert browser.run("return document.title") == f"\u2068{HEBREW}\u2069 – Crowdveil"
+    assert left_of(browser, "h1", "12") < left_of(browser, "h1", HEBREW[:2])  # in the name's own order
+    browser.driver.save_screenshot(str(shots / "right-to-left.png"))
+
+
 def test_parked_items_say_where_they_can_be(browser, sites):
     campaign = copy.deepcopy(made.restaurants()[1])
     last = campaign["steps"][-1]
