@@ -15,7 +15,7 @@
 enum { ARMS = 5, EPSILON_MICRO = 250000 };
 
 static const char *key_of(const struct cv_param_rule *rules, size_t n, uint8_t which) {
-  return which < n ? rules[which].key : which == 0xff ? "" : "no_such_key";
+  return which < n ? rules[which].key : which == 0xff ? "" : which == 0xfe ? CV_RELEASE_TOKENS_KEY : "no_such_key";
 }
 
 static void read_params(struct cv_reader *in, const struct cv_param_rule *rules, size_t n, struct cv_params *params) {

@@ -134,7 +134,7 @@ void oracle_ask(const struct scenario *scenario, uint64_t seed, struct oracle *r
   struct run run = {.scenario = scenario, .oracle = ret};
   const struct cv_mechanism_law law =
       mechanism_law(scenario->mechanism, scenario->epsilon_micro, scenario_releases(scenario));
-  scenario_spec(scenario, &spec);
+  scenario_accepted(scenario, &spec);
   CV_REQUIRE(cv_policy_check(&spec.policy, &bad, &why) == CV_OK);
   CV_REQUIRE(cv_policy_new(&spec, seed, &run.policy) == CV_OK);
   for (uint32_t i = 0; i < scenario->arms; i++) {

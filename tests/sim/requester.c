@@ -134,13 +134,14 @@ static void missed(struct party *party, const char *text) {
   ask(party);
 }
 
-/* The description must equal what was submitted, except for the mechanism's parameters, which the broker fills in;
+/* The description must equal what was submitted, except for the mechanism's parameters and the smallest release, which
+ * the broker fills in;
  * it comes before any other answer. */
 static void described(struct party *party, const struct cv_description *description) {
   struct self *self = party->self;
   struct cv_spec spec, theirs = description->spec;
   struct cv_buf submitted = {0}, told = {0};
-  scenario_spec(&party->world->scenario, &spec);
+  scenario_accepted(&party->world->scenario, &spec);
   spec.mechanism.params = theirs.mechanism.params = (struct cv_params){0};
   cv_spec_encode(&spec, &submitted);
   cv_spec_encode(&theirs, &told);

@@ -6,6 +6,7 @@
 
 #include "common/base/grid.h"
 #include "common/base/rng.h"
+#include "thirdparty/policy/policy.h"
 
 /* A lifetime epsilon that no worker of a campaign without a graph can spend. */
 enum { WEALTH_MICRO = 100000000 };
@@ -466,6 +467,11 @@ static void draw_rivals(struct scenario *s) {
   }
 }
 
+uint32_t scenario_least(const struct scenario *s) {
+  bool is_protected = s->applied.law.epsilon_micro != CV_EPSILON_NONE && s->applied.law.delta_pico == 0;
+  return is_protected ? 1 : s->release_tokens;
+}
+
 /* In one world of four the operator requires more than one token in a release: mostly at most as many as a round
  * has, more often more where the privatizer has a delta and does not suffice. From its own random stream. */
 static void draw_smallest(struct scenario *s) {
@@ -479,11 +485,8 @@ static void draw_smallest(struct scenario *s) {
     s->release_tokens = 2 + (uint32_t)cv_rng_below(rng, round > 2 ? round - 1 : 1);
     s->release_tokens += cv_rng_below(rng, is_doubtful ? 2 : 8) == 0 ? round : 0;
   }
-}
-
-uint32_t scenario_least(const struct scenario *s) {
-  bool is_protected = s->applied.law.epsilon_micro != CV_EPSILON_NONE && s->applied.law.delta_pico == 0;
-  return is_protected ? 1 : s->release_tokens;
+  /* The third-party refuses a policy that asks for single tokens. */
+  s->release_tokens = scenario_least(s) == 1 || cv_policy_find(s->policy)->has_floor ? s->release_tokens : 1;
 }
 
 /* Retention of ended campaigns. A requester that crashes starts with its first campaign again, which the broker must
@@ -790,4 +793,9 @@ void scenario_spec(const struct scenario *s, struct cv_spec *ret) {
     spec.edge = (struct cv_edge *)(uintptr_t)s->edge;
   }
   *ret = spec;
+}
+
+void scenario_accepted(const struct scenario *s, struct cv_spec *ret) {
+  scenario_spec(s, ret);
+  CV_REQUIRE(cv_spec_raise_release_tokens(ret, scenario_least(s)) == CV_OK);
 }

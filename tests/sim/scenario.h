@@ -188,6 +188,8 @@ uint64_t scenario_cost(const struct scenario *scenario);
 bool scenario_is_scripted(const struct scenario *scenario);
 /* Borrows costs, workers and edges. */
 void scenario_spec(const struct scenario *scenario, struct cv_spec *ret);
+/* The same as the broker accepts it, but for the mechanism's parameters: with the smallest release. */
+void scenario_accepted(const struct scenario *scenario, struct cv_spec *ret);
 /* Borrows the items. */
 void scenario_gold(const struct scenario *scenario, struct cv_gold *ret);
 /* The arm of an item, as workers number them; a gold item is an arm from `arms` on. */

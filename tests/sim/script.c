@@ -163,11 +163,12 @@ static enum cv_err load(struct cv_policy *policy, struct cv_reader *in) {
   return cv_reader_done(in) ? CV_OK : CV_ERR_DAMAGED;
 }
 
-#define CLASS(its_name, its_kind)                                                                               \
-  {                                                                                                             \
-    .name = (its_name), .kind = (its_kind), .reads_noise = true, .rules = rules, .rule_count = CV_COUNT(rules), \
-    .create = create, .destroy = destroy, .apply = apply, .step = next, .standing = standing, .save = save,     \
-    .load = load                                                                                                \
+/* They heed no smallest release: the broker has to. */
+#define CLASS(its_name, its_kind)                                                                      \
+  {                                                                                                    \
+    .name = (its_name), .kind = (its_kind), .reads_noise = true, .has_floor = true, .rules = rules,    \
+    .rule_count = CV_COUNT(rules), .create = create, .destroy = destroy, .apply = apply, .step = next, \
+    .standing = standing, .save = save, .load = load                                                   \
   }
 static const struct cv_policy_class script = CLASS("script", CV_POLICY_GRAPH);
 static const struct cv_policy_class spender = CLASS("spender", CV_POLICY_RECRUITMENT);

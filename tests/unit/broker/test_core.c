@@ -185,18 +185,15 @@ static void test_a_stop_of_the_broker_is_not_the_crowds_idleness(void **state) {
   world_end(&world);
 }
 
-static void restart_with_limit(struct world *world, uint64_t worker_epsilon_micro) {
+/* `floor_micro`: what every worker has spent. */
+static void restart_with_limit(struct world *world, uint64_t worker_epsilon_micro, uint64_t floor_micro) {
   stop(world);
   world->worker_epsilon_micro = worker_epsilon_micro;
   start(world);
+  world->core->accounts.floor_micro = floor_micro;
   for (int i = 0; i < 5; i++) {
     (void)turn(world, false);
   }
-}
-
-static void restart_spent(struct world *world) { /* no worker can give a token any more */
-  restart_with_limit(world, 500000);
-  world->core->accounts.floor_micro = 1;
 }
 
 /* A gateway may name a worker twice: both slots are assigned before either is charged. */
@@ -204,7 +201,7 @@ static void test_assignments_side_by_side_stay_below_the_lifetime_epsilon(void *
   struct world world;
   struct token token;
   begin(&world, &token);
-  restart_with_limit(&world, 500000);
+  restart_with_limit(&world, 500000, 0);
   const uint64_t worker[2] = {77, 77};
   struct cv_arrive arrival = {.workers = 2, .worker = worker, .credit = 64};
   say(&world, world.crowd, &(struct cv_crowd_frame){.arrives = 1, .arrive = &arrival});
@@ -244,7 +241,7 @@ static void test_a_worker_is_sent_away_from_each_campaign(void **state) {
   struct world world;
   struct token token;
   begin(&world, &token);
-  restart_spent(&world);
+  restart_with_limit(&world, 500000, 1);
   struct cv_order_frame frame = {.hello = hello, .kind = CV_ORDER_SUBMIT};
   frame.as.submit = (struct cv_submit){.client_key = {2}, .spec = spec_of_test()};
   ask(&world, &frame);
@@ -273,7 +270,7 @@ static void test_a_worker_is_sent_away_from_each_campaign(void **state) {
 static void test_a_connection_outlives_many_campaigns(void **state) {
   struct world world;
   world_make(&world);
-  restart_spent(&world);
+  restart_with_limit(&world, 500000, 1);
   for (uint32_t id = 1; id <= 300; id++) {
     struct cv_order_frame frame = {.kind = CV_ORDER_SUBMIT};
     frame.as.submit = (struct cv_submit){.client_key = {(uint8_t)id, (uint8_t)(id >> 8)}, .spec = spec_of_test()};
