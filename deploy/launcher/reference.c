@@ -109,7 +109,11 @@ static json_t *all_policies(void) {
   const struct cv_policy_class *class;
   for (size_t i = 0; (class = cv_policy_at(i)) != NULL; i++) {
     if (class->tell == NULL) {
-      all = cv_json_append(all, algorithm_json(class->name, class->about, class->rules, class->rule_count));
+      json_t *policy = algorithm_json(class->name, class->about, class->rules, class->rule_count);
+      if (class->has_floor && policy != NULL) {
+        (void)cv_json_append(json_object_get(policy, "keys"), param_json(&cv_policy_floor_rule));
+      }
+      all = cv_json_append(all, policy);
     }
   }
   return all;

@@ -794,8 +794,3 @@ void scenario_spec(const struct scenario *s, struct cv_spec *ret) {
   }
   *ret = spec;
 }
-
-void scenario_accepted(const struct scenario *s, struct cv_spec *ret) {
-  scenario_spec(s, ret);
-  CV_REQUIRE(cv_spec_raise_release_tokens(ret, scenario_least(s)) == CV_OK);
-}

@@ -66,3 +66,8 @@ void scenario_tell(const struct scenario *s, char *to, size_t n) {
     }
   }
 }
+
+void scenario_accepted(const struct scenario *s, struct cv_spec *ret) {
+  scenario_spec(s, ret);
+  CV_REQUIRE(cv_spec_raise_release_tokens(ret, scenario_least(s)) == CV_OK);
+}

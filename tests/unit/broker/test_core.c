@@ -185,14 +185,12 @@ static void test_a_stop_of_the_broker_is_not_the_crowds_idleness(void **state) {
   world_end(&world);
 }
 
-/* `floor_micro`: what every worker has spent. */
-static void restart_with_limit(struct world *world, uint64_t worker_epsilon_micro, uint64_t floor_micro) {
+static void restart_with_limit(struct world *world, uint64_t worker_epsilon_micro, uint64_t spent_micro) {
   stop(world);
   world->worker_epsilon_micro = worker_epsilon_micro;
   start(world);
-  world->core->accounts.floor_micro = floor_micro;
-  for (int i = 0; i < 5; i++) {
-    (void)turn(world, false);
+  world->core->accounts.floor_micro = spent_micro;
+  for (int i = 0; i < 5; i++, (void)turn(world, false)) {
   }
 }
 
