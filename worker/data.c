@@ -58,7 +58,17 @@ static enum cv_err lay_out_items(const struct cv_tally *tally, struct layout *la
   return err;
 }
 
-/* Persons keep the order of the file: their place in it is the id of their worker. */
+/*
+ * The number of the person whose first row is the `nth` among those of so many persons: in an order that depends on
+ * nothing but how many they are. So every reader of a file numbers its persons alike, and gateways, which have persons
+ * in a row by number and are not equally fast, do not draw from different parts of the file.
+ */
+static uint32_t number_of(uint32_t persons, uint32_t nth) {
+  enum { KEY = 0x5045 /* any: nothing in a file depends on it */ };
+  return (uint32_t)cv_permute(KEY, persons, nth);
+}
+
+/* Sets where each person's rows begin; its number among the others is that of its worker. */
 static enum cv_err lay_out_persons(const struct cv_tally *tally, struct layout *layout, struct cv_persons *ret) {
   uint32_t all = HASH_COUNT(tally->persons), persons = 0;
   if (all == 0) {
@@ -77,14 +87,16 @@ static enum cv_err lay_out_persons(const struct cv_tally *tally, struct layout *
     persons += rows[i] > 0;
   }
   CV_TRY(cv_persons_init(ret, persons, tally->kept_rows));
-  uint64_t start = 0;
-  for (uint32_t i = 0, person = 0; i < all; i++) {
-    uint64_t own = rows[i];
-    rows[i] = start;
-    start += own;
-    if (own > 0) {
-      ret->start[++person] = start;
+  for (uint32_t i = 0, nth = 0; i < all; i++) {
+    if (rows[i] > 0) {
+      ret->start[number_of(persons, nth++) + 1] = rows[i];
     }
+  }
+  for (uint32_t i = 0; i < persons; i++) {
+    ret->start[i + 1] += ret->start[i];
+  }
+  for (uint32_t i = 0, nth = 0; i < all; i++) {
+    rows[i] = rows[i] > 0 ? ret->start[number_of(persons, nth++)] : 0;
   }
   return CV_OK;
 }

@@ -13,7 +13,7 @@
 
 enum { CV_PERSONS_MAX = 1 << 28 };
 
-/* Persons in the order of their first rows, each person's rows in the file's order. All zero is valid and empty. */
+/* Each person's rows in the file's order. All zero is valid and empty. */
 struct cv_persons {
   uint32_t persons;
   uint64_t *start; /* persons + 1 of them: person p has the rows start[p] .. start[p + 1] - 1; owned */

@@ -65,7 +65,7 @@ static const struct cv_items_csv persons = {.item_column = "item",
                                             .delimiter = ',',
                                             .scale = {.low = 0, .high = 1}};
 
-/* Persons in the order of their first rows, each person's rows in the file's order. */
+/* Each person's rows in the file's order. */
 static void test_rows_of_persons(void **state) {
   static const char text[] = "item,score,who\nb,1,Zoe\na,0,ann\na,1,Zoe\nb,0,Ann\na,0.5,ann\n";
   struct folder folder;
@@ -74,14 +74,37 @@ static void test_rows_of_persons(void **state) {
   folder_make(&folder);
   assert_int_equal(read_as(&folder, &persons, text, strlen(text), &data, &why), CV_OK);
   assert_int_equal(data.persons.persons, 3);
-  assert_memory_equal(data.persons.start, ((uint64_t[]){0, 2, 4, 5}), 4 * sizeof(uint64_t));
-  assert_memory_equal(data.persons.arm, ((uint32_t[]){1, 0, 0, 0, 1}), 5 * sizeof(uint32_t));
-  assert_memory_equal(data.persons.value, ((uint32_t[]){CV_GRID, CV_GRID, 0, CV_GRID / 2, 0}), 5 * sizeof(uint32_t));
+  assert_memory_equal(data.persons.start, ((uint64_t[]){0, 1, 3, 5}), 4 * sizeof(uint64_t));
+  assert_memory_equal(data.persons.arm, ((uint32_t[]){1, 0, 0, 1, 0}), 5 * sizeof(uint32_t));
+  assert_memory_equal(data.persons.value, ((uint32_t[]){0, 0, CV_GRID / 2, CV_GRID, CV_GRID}), 5 * sizeof(uint32_t));
   uint64_t most, beyond;
   assert_int_equal(cv_persons_give(&data.persons, data.items, 9, false, &most, &beyond), CV_OK);
   assert_true(most == 2 && beyond == 0);
   assert_int_equal(cv_persons_give(&data.persons, data.items, 1, false, &most, &beyond), CV_OK);
   assert_true(most == 1 && beyond == 2);
+  cv_data_fini(&data);
+  folder_remove(&folder);
+}
+
+/* Whoever reads the first half of the persons reads of the whole file; every reader has the same halves. */
+static void test_persons_are_not_in_the_order_of_the_file(void **state) {
+  enum { MANY_PERSONS = 2000 };
+  static char text[64 * MANY_PERSONS];
+  struct folder folder;
+  struct cv_data data = {0};
+  size_t n = (size_t)snprintf(text, sizeof(text), "item,score,who\n");
+  for (int i = 0; i < MANY_PERSONS; i++) {
+    n += (size_t)snprintf(text + n, sizeof(text) - n, "a,%d.%03d,p%d\n", i / 1000 / 2, i / 2, i);
+  }
+  folder_make(&folder);
+  assert_int_equal(read_as(&folder, &persons, text, n, &data, NULL), CV_OK);
+  uint32_t rising = 0, early = 0;
+  for (uint32_t i = 1; i < MANY_PERSONS; i++) {
+    rising += data.persons.value[i] > data.persons.value[i - 1];
+    early += i < MANY_PERSONS / 2 && data.persons.value[i] < CV_GRID / 2;
+  }
+  assert_in_range(rising, MANY_PERSONS * .45, MANY_PERSONS * .55);
+  assert_in_range(early, MANY_PERSONS * .22, MANY_PERSONS * .28);
   cv_data_fini(&data);
   folder_remove(&folder);
 }
@@ -256,6 +279,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_plain_rows),
       cmocka_unit_test(test_rows_of_persons),
+      cmocka_unit_test(test_persons_are_not_in_the_order_of_the_file),
       cmocka_unit_test(test_the_fingerprint_is_that_of_the_data),
       cmocka_unit_test(test_cells_that_are_not_names),
       cmocka_unit_test(test_form),
