@@ -212,8 +212,8 @@ class Want:
 @dataclass(frozen=True)
 class Standing:
     """
-    What is decided of an arm. `rank_class` counts from 1, the best; 0: undecided. An arm without a class because it lies
-    on a boundary (`held` 1), its data are used up (2) or the campaign has ended (3) is in class `rank_class` up to
+    What is decided of an arm. `rank_class` counts from 1, the best; 0: undecided. An arm without a class because it
+    lies on a boundary (`held` 1), its data are used up (2) or the campaign has ended (3) is in class `rank_class` up to
     `rank_last`. `contradicts`: the limits of its mean contradict each other.
     """
     arm: int

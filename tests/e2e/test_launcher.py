@@ -220,7 +220,7 @@ def test_the_ladder_of_the_readme_completes(tmp_path):
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert result["ended"] == "complete" and result["tokens"] < 1_000_000
-    assert result["classes"] == [["item 1", "item 2"], ["item 4"]] or result["classes"] == [["item 2", "item 1"], ["item 4"]]
+    assert [sorted(names) for names in result["classes"]] == [["item 1", "item 2"], ["item 4"]]
     assert [(item["name"], item["class"], item["class_last"], item["held"]) for item in result["parked"]] == \
         [("item 3", 1, 2, "boundary"), ("item 6", 2, 3, "boundary"), ("item 9", 3, 5, "boundary")]
     assert {name: result["class_ranges"][name] for name in ("item 5", "item 7", "item 8")} == \
