@@ -68,11 +68,11 @@ static json_t *spec_json(const struct cv_spec *spec) {
 }
 
 static json_t *progress_json(const struct cv_progress *progress) {
-  return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s}", "tokens", (json_int_t)progress->tokens, "releases",
-                   (json_int_t)progress->releases, "plans", (json_int_t)progress->plans, "elapsed_ms",
+  return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s}", "tokens", (json_int_t)progress->tokens,
+                   "releases", (json_int_t)progress->releases, "plans", (json_int_t)progress->plans, "elapsed_ms",
                    (json_int_t)progress->elapsed_ms, "epsilon_spent_micro", (json_int_t)progress->epsilon_spent_micro,
                    "paid_micro", (json_int_t)progress->paid_micro, "budget_micro", (json_int_t)progress->budget_micro,
-                   "end", (json_int_t)progress->end, "ended", cv_end_text(progress->end));
+                   "end", (json_int_t)progress->end, "ended", cv_end_text(progress->end), "why", progress->why);
 }
 
 static json_t *plans_json(const struct cv_export *export) {

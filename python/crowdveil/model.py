@@ -263,6 +263,7 @@ class Progress:
     waits_for: str = ""
     waits_for_cobroker: bool = False
     cobroker_connected: bool = False
+    why: str = ""  # it ended; empty while it runs, and of a complete one
 
     @classmethod
     def of(cls, message: Any) -> Progress:
@@ -354,6 +355,8 @@ class Statement:
     accounts: tuple[Account, ...]
     budget_micro: int = 0
     delta_pico: int = 0
+    release_tokens: int = 0  # the smallest number in a release
+    why: str = ""
 
     @classmethod
     def of(cls, message: Any) -> Statement:

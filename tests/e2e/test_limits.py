@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operators' limits: which campaigns they allow is known before a campaign starts, and what ends one is told."""
+import contextlib
 import json
 import sqlite3
 
 import pytest
 import yaml
 
+from client.requester import end_name, spec
 from harness.commands import as_requester, crowdveil
 from harness.daemon import ROOT
 
@@ -37,7 +39,7 @@ def written(folder, policy="{name: ppar-kl, alpha: 0.1}", privacy="{mechanism: s
 
 def least_tokens(folder):
     """The smallest release that the third-party has got."""
-    with sqlite3.connect(next(folder.rglob("thirdparty.db"))) as db:
+    with contextlib.closing(sqlite3.connect(next(folder.rglob("thirdparty.db")))) as db:
         return min(row[0] for row in db.execute("SELECT tokens FROM release"))
 
 
@@ -154,3 +156,71 @@ def test_a_command_without_all_options_of_a_broker_says_which_one_is_missing(tmp
     for command in ("check", "plan"):
         done = crowdveil(command, path, "--broker-name", "main", "--tls-ca", path, "--tls-cert", path)
         assert done.returncode == 2 and "--tls-key is missing" in done.stderr, done.stderr
+
+
+# ---- what ended a campaign
+
+def await_end(deployment, campaign):
+    with deployment.requester() as requester:
+        return requester.watch(campaign).progress
+
+
+def expire(deployment, campaign):
+    with deployment.requester() as requester:
+        requester.watch(campaign, until=lambda progress: progress.plans > 0)
+    deployment.clock.advance(3_700_000)
+
+
+def cancel(deployment, campaign):
+    assert crowdveil("cancel", campaign, *as_requester(deployment)).returncode == 0
+
+
+def ask_for_more(deployment, campaign):
+    """The first plan asks for more than the campaign has."""
+
+
+def leave_alone(deployment, campaign):
+    expire(deployment, campaign)
+
+
+ENDS = {
+    "deadline": (expire, {"deadline_ms": 3_600_000}, "deadline", "the deadline (limits.deadline) has passed"),
+    "idle": (leave_alone, {"idle_ms": 3_600_000}, "idle", "no token was accepted within limits.idle"),
+    "cancelled": (cancel, {}, "cancelled", "the requester cancelled it"),
+    "tokens": (ask_for_more, {"tokens": 150}, "tokens",
+               "plan 1: the plan asks for 200 tokens; expected at most 150, which are left of 150"),
+    "a policy of single tokens": (ask_for_more, {"policy": "exp3", "policy_params": {}, "trusted": True,
+                                                 "mechanism": "none", "epsilon": 0}, "refused",
+                                  "third-party: policy exp3 asks for single tokens, and the smallest release has 100 "
+                                  "(limits.release_tokens of the broker); expected 1, a privatizer that protects each "
+                                  "token, or another policy"),
+    "an unknown policy": (ask_for_more, {"policy": "nobody", "policy_params": {}}, "refused",
+                          'third-party: unknown policy "nobody"'),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_what_ended_a_campaign_is_told_before_and_after_a_restart(deployment, end):
+    """To every command, whichever client has submitted it."""
+    act, campaign, name, why = ENDS[end]
+    changes = {"limits": {"release_tokens": 100, "trusted_thirdparty": True}}
+    deployment.up(broker=changes)
+    with deployment.requester() as requester:
+        number = requester.submit(spec(2, **{"policy_params": {"alpha": .1, "tokens_per_round": 100}, **campaign})).campaign
+    act(deployment, number)
+    assert end_name(await_end(deployment, number).end) == name
+    address = deployment.broker.address
+    for _ in range(2):
+        link = as_requester(deployment)
+        watched = crowdveil("watch", number, *link)
+        told, = [line for line in watched.stdout.splitlines() if line.startswith("why: ")]
+        assert told.startswith(f"why: {why}"), watched.stdout
+        assert told in crowdveil("ledger", number, *link).stdout.splitlines()
+        assert told in crowdveil("status", *link).stdout.replace(" " * 10, "").splitlines()
+        for command in (("watch", "--json", number), ("ledger", "--json", number)):
+            assert "why: " + json.loads(crowdveil(*command, *link).stdout)["why"] == told
+        entry, = json.loads(crowdveil("status", "--json", *link).stdout)["campaigns"]
+        export = json.loads(crowdveil("export", number, *link).stdout)
+        assert "why: " + entry["why"] == told == "why: " + export["progress"]["why"]
+        assert deployment.broker.stop() == 0
+        deployment.start_broker({**changes, "listen": address})
