@@ -130,7 +130,8 @@ def read_export(path: Union[str, Path]) -> Export:
             raise ValueError(f"format {found['format']}")
         spec, told = _spec(found["spec"]), found["progress"]
         progress = Progress(**{**{each.name: 0 for each in fields(Progress)}, "campaign": found["campaign"],
-                               "name": spec.name, "tokens_limit": spec.tokens, "arms": spec.arms, "waits_for": "", "why": "",
+                               "name": spec.name, "tokens_limit": spec.tokens, "arms": spec.arms, "waits_for": "",
+                               "why": "",
                                "thirdparty_connected": False,
                                **{name: told[name] for name in told if name not in ("end", "ended")
                                   and name in {each.name for each in fields(Progress)}}, "end": End(told["end"])})

@@ -206,7 +206,8 @@ def test_what_ended_a_campaign_is_told_before_and_after_a_restart(deployment, en
     changes = {"limits": {"release_tokens": 100, "trusted_thirdparty": True}}
     deployment.up(broker=changes)
     with deployment.requester() as requester:
-        number = requester.submit(spec(2, **{"policy_params": {"alpha": .1, "tokens_per_round": 100}, **campaign})).campaign
+        params = {"alpha": .1, "tokens_per_round": 100}
+        number = requester.submit(spec(2, **{"policy_params": params, **campaign})).campaign
     act(deployment, number)
     assert end_name(await_end(deployment, number).end) == name
     address = deployment.broker.address
