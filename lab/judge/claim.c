@@ -439,6 +439,10 @@ static void say_digits(struct line *line, double number, int digits) {
 }
 
 static void say_number(struct line *line, double mean, double se) {
+  if (isnan(mean)) {
+    say(line, "no number");
+    return;
+  }
   say_digits(line, mean, 4);
   if (se > 0) {
     say(line, " ± ");
