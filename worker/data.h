@@ -44,7 +44,7 @@ enum { CV_DATA_ITEMS_MAX = 1 << 20 };
  * Items with fewer than `least_rows` rows with a score, or none, are left out; of the others the `top` ones with most
  * rows stay, and among those with equally many the first ones in the order of arms. Rows whose names have the same
  * normal form (normal.h) are of one item or person. Persons are numbered in an order that looks random and depends on
- * nothing but their number in the file, and those without a row that counts are left out.
+ * nothing but how many there are, and those without a row that counts are left out.
  *
  * `needs_scale`: without a declared scale CV_ERR_INVALID with the range of the scores, which the owner of the file may
  * declare if it is the range of the question.

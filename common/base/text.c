@@ -14,12 +14,6 @@ static bool continues(const uint8_t *at, size_t n) {
   return true;
 }
 
-/* U+2028 to U+202E end a line or turn its direction, U+2066 and U+2067 turn it. */
-static bool turns(const uint8_t *at, size_t n) {
-  return n == 3 && at[0] == 0xe2 &&
-         ((at[1] == 0x80 && at[2] >= 0xa8 && at[2] <= 0xae) || (at[1] == 0x81 && (at[2] == 0xa6 || at[2] == 0xa7)));
-}
-
 size_t cv_text_char(const char *text, size_t n) {
   const uint8_t *at = (const uint8_t *)text;
   uint8_t c = at[0];
@@ -35,7 +29,7 @@ size_t cv_text_char(const char *text, size_t n) {
   uint8_t next = at[1];
   bool refused = (c == 0xc2 && next < 0xa0) || (c == 0xe0 && next < 0xa0) || (c == 0xed && next > 0x9f) ||
                  (c == 0xf0 && next < 0x90) || (c == 0xf4 && next > 0x8f);
-  return refused || turns(at, length) ? 0 : length;
+  return refused ? 0 : length;
 }
 
 bool cv_text_is_clean(const char *text, size_t n) {
@@ -49,22 +43,18 @@ bool cv_text_is_clean(const char *text, size_t n) {
   return true;
 }
 
-uint32_t cv_text_turning(const char *text) {
-  for (const uint8_t *at = (const uint8_t *)text; *at != 0; at++) {
-    size_t n = at[1] == 0 ? 1 : at[2] == 0 ? 2 : 3;
-    if (turns(at, n)) {
-      return (uint32_t)(at[0] & 0x0f) << 12 | (uint32_t)(at[1] & 0x3f) << 6 | (uint32_t)(at[2] & 0x3f);
-    }
-  }
-  return 0;
+/* U+2028 to U+202E end a line or turn its direction, U+2066 and U+2067 turn it. */
+static bool turns(const uint8_t *at, size_t n) {
+  return n == 3 && at[0] == 0xe2 &&
+         ((at[1] == 0x80 && at[2] >= 0xa8 && at[2] <= 0xae) || (at[1] == 0x81 && (at[2] == 0xa6 || at[2] == 0xa7)));
 }
 
 void cv_text_clean(char *text, size_t n) {
   for (size_t i = 0; i < n;) {
     size_t length = cv_text_char(text + i, n - i);
-    if (length == 0) {
-      text[i] = '?';
-      length = 1;
+    if (length == 0 || turns((const uint8_t *)text + i, length)) {
+      length = length == 0 ? 1 : length;
+      memset(text + i, '?', length);
     }
     i += length;
   }

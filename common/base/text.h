@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Text for messages: "clean" text is UTF-8 without control characters, line separators, and characters that turn the
- * direction of what follows. Isolates are clean (U+2068 and U+2069), since names are shown in them (cv_text_shown()).
- */
+/* Text for messages: UTF-8 without control characters ("clean" text). */
 #ifndef CV_BASE_TEXT_H
 #define CV_BASE_TEXT_H
 
@@ -14,11 +11,12 @@
 #include "common/base/err.h"
 
 /* Returns the length in bytes of the character at `text`, of which `n` > 0 bytes are readable; 0 if the character is
- * malformed or not clean. */
+ * malformed or a control character. */
 size_t cv_text_char(const char *text, size_t n);
 /* True if all `n` bytes are clean text. */
 bool cv_text_is_clean(const char *text, size_t n);
-/* Replaces every byte that is not part of a clean character by '?'. */
+/* Replaces every byte that is not part of a clean character by '?', and those of line separators and of characters that
+ * turn the direction of what follows; U+2068 and U+2069 stay, since names are shown in them (cv_text_shown()). */
 void cv_text_clean(char *text, size_t n);
 /* Like snprintf, with clean output: a character cut at the end is replaced, too. `size` > 0. */
 void cv_text_print(char *text, size_t size, const char *fmt, ...) CV_PRINTF(3, 4);
@@ -30,8 +28,6 @@ const char *cv_text_word(const char **at, size_t *ret_n);
 bool cv_text_lists(const char *words, const char *word);
 /* Writes "a, b or c", cut if it does not fit. `size` > 0. */
 void cv_text_either(const char *const *words, size_t n, char *to, size_t size);
-/* The first code point that is not clean although it is no control character; 0: there is none. */
-uint32_t cv_text_turning(const char *text);
 /* Whether text has a character of a script that is written from right to left. In a line of other text it would change
  * the order of the numbers beside it. */
 bool cv_text_runs_left(const char *text);

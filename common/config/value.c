@@ -170,16 +170,10 @@ bool cv_value_stray(const struct cv_config_rule *rule, const char *name, const c
     describe_stray(rule, name, stray, ret);
     return true;
   }
-  *ret_at = 0;
-  uint32_t turning = cv_text_turning(text);
-  if ((rule->type == CV_CONFIG_TEXT || rule->type == CV_CONFIG_PATH) && turning != 0) {
-    cv_why_set(ret, "%s %s has U+%04X, which turns the direction of what follows or ends its line; expected it without",
-               name, cv_text_quote(text).text, (unsigned)turning);
-    return true;
-  }
   if (rule->type != CV_CONFIG_WORD || text[0] == '\0') {
     return false;
   }
+  *ret_at = 0;
   if (rule->noun != NULL) {
     (void)cv_nearest_fail(ret, rule->noun, text, rule->choices, choices_of(rule));
     return true;

@@ -30,8 +30,8 @@ char *cv_value_path(const char *text, const char *folder);
 /*
  * For a rule of type WORD, WORDS or ADDRESSES: writes the whole message about a text that is not a choice, or about the
  * first word of a list that is not, or is no address, and sets *ret_at to the offset of that word. `name` is its name
- * in the message. For a TEXT or PATH: about a character that turns its line. Returns false if there is nothing to say
- * beyond cv_value_describe(): the rule has another type, or the text has no such word or character.
+ * in the message. Returns false if there is nothing to say beyond cv_value_describe(): the rule has another type,
+ * or the text has no such word.
  */
 bool cv_value_stray(const struct cv_config_rule *rule, const char *name, const char *text, struct cv_why *ret,
                     size_t *ret_at);

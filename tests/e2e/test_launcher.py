@@ -208,7 +208,7 @@ def test_alpha_0_names_those_that_tie(tmp_path):
     assert result["accuracy"] == 1 and result["ended"] == "complete"
     assert result["truth"][3:] == [["Blue Fish", "Old Mill"], ["Station Buffet"]] or \
         result["truth"][3:] == [["Old Mill", "Blue Fish"], ["Station Buffet"]]
-    assert done.stderr.count("3 of 6 items decided, 2 on a boundary, 1 undecided\n") == 2, "first of all, and at the end"
+    assert done.stderr.count("3 of 6 items decided, 2 on a boundary, 1 undecided\n") == 2, "first and at the end"
 
 
 def test_the_ladder_of_the_readme_completes(tmp_path):

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The classes that each arm of a ranking can be in, among all arms, when all that is known is an interval for each
- * mean. Pure. Where the intervals hold at once with probability 1 - delta, every arm is in its span with that probability.
+ * mean. Pure. Where the intervals hold at once with probability 1 - delta, every arm is in its span with that
+ * probability.
  *
  * The class of an arm is 1 + the fewest intervals of length alpha that cover the means more than alpha above its own:
  * the greedy classes of ranking.h are such a cover from the top. So it only falls if means are taken away.

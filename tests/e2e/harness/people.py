@@ -66,7 +66,7 @@ def item(page):
 
 
 def notice(page):
-    return html.unescape(re.search(r'<p role="status">(.*?)</p>', page).group(1))
+    return html.unescape(re.sub("</?bdi>", "", re.search(r'<p role="status">(.*?)</p>', page).group(1)))
 
 
 def given_means(deployment, arms):

@@ -530,9 +530,8 @@ static const struct {
      "items:\n  list:\n    - {name: Caf\u00e9, mean: 1}\n    - {name: Bar, mean: 1}\n    - {name: Cafe\u0301, mean: 0}",
      ":6:7: duplicate item \"Caf\u00e9\", typed in other characters or blanks on line 4; expected distinct names"},
     {ITEMS, "items: {list: [{name: \"a\\u202eb\", mean: 1}]}",
-     ":2:23: items.list.name \"a???b\" has U+202E, which turns the direction of what follows or ends its line; "
-     "expected it "
-     "without"},
+     ":2:23: items.list.name \"a???b\" has U+202E, which turns the direction of what follows; expected a name "
+     "without it"},
     {CAMPAIGN, "campaign: \"a\\u200bb\"",
      ":1:11: campaign \"a\u200bb\" has U+200B, which cannot be seen; expected a name without it"},
     {POLICY, "", ":1:1: missing policy; expected the name of a policy"},

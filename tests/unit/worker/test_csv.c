@@ -98,12 +98,10 @@ static void test_persons_are_not_in_the_order_of_the_file(void **state) {
   }
   folder_make(&folder);
   assert_int_equal(read_as(&folder, &persons, text, n, &data, NULL), CV_OK);
-  uint32_t rising = 0, early = 0;
-  for (uint32_t i = 1; i < MANY_PERSONS; i++) {
-    rising += data.persons.value[i] > data.persons.value[i - 1];
-    early += i < MANY_PERSONS / 2 && data.persons.value[i] < CV_GRID / 2;
+  uint32_t early = 0;
+  for (uint32_t i = 0; i < MANY_PERSONS / 2; i++) {
+    early += data.persons.value[i] < CV_GRID / 2;
   }
-  assert_in_range(rising, MANY_PERSONS * .45, MANY_PERSONS * .55);
   assert_in_range(early, MANY_PERSONS * .22, MANY_PERSONS * .28);
   cv_data_fini(&data);
   folder_remove(&folder);
