@@ -236,6 +236,7 @@ void cv_broker_campaign_progress(const struct cv_broker *broker, const struct cv
   memcpy(progress.used_up, campaign->used_up, sizeof(progress.used_up));
   memcpy(progress.why, campaign->why, sizeof(progress.why));
   cv_declines_tell(&campaign->declines, &progress);
+  cv_broker_nobody_tell(campaign, &progress);
   memcpy(progress.name, campaign->spec.name, sizeof(progress.name));
   if (cv_broker_campaign_awaited(broker, campaign) != NULL) {
     memcpy(progress.waits_for, campaign->thirdparty, sizeof(progress.waits_for));

@@ -16,6 +16,7 @@
 #include "broker/declines.h"
 #include "broker/gold.h"
 #include "broker/mechanism/mechanism.h"
+#include "broker/nobody.h"
 #include "broker/offers.h"
 #include "broker/payroll.h"
 #include "broker/shown.h"
@@ -148,6 +149,7 @@ struct cv_broker_campaign {
   size_t stored_releases, stored_plans;
   struct cv_buf journal;       /* struct cv_entry each */
   struct cv_declines declines; /* by its workers; not stored */
+  struct cv_nobody nobody;     /* whether any of them may give a token; not stored */
   bool progressed;             /* progress that was not yet sent to watchers */
 
   /* state of the third-party's current connection for this campaign */

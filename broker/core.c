@@ -305,6 +305,7 @@ static void check_limits(struct cv_broker *broker, struct cv_broker_campaign *ca
     }
   } else {
     cv_broker_spent_check(broker, campaign);
+    cv_broker_nobody_look(broker, campaign);
   }
 }
 

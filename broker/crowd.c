@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/crowd.h"
 
+#include <string.h>
+
 #include "broker/campaign.h"
 #include "broker/conn.h"
 #include "broker/spent.h"
@@ -74,6 +76,9 @@ static enum cv_err on_decline(struct cv_broker *broker, struct cv_broker_conn *c
   struct cv_broker_campaign *campaign = cv_broker_campaign_find(broker, dealing->campaign);
   if (decline->used_up) {
     workers->gathered++;
+    /* The requester learns what helps: its own tokens_per_worker, or who else could give. */
+    bool has_data = campaign != NULL && decline->why != NULL && strcmp(decline->why, CV_SPENT_WHY) != 0;
+    CV_TRY(has_data ? cv_declines_add(&campaign->declines, conn->who, decline->why) : CV_OK);
     return cv_broker_spent_say_arms(broker, conn, campaign, dealing, decline);
   }
   CV_TRY(campaign == NULL ? CV_OK : cv_declines_add(&campaign->declines, conn->who, decline->why));

@@ -41,6 +41,10 @@ void cv_broker_campaign_archive(struct cv_broker *broker, const struct cv_broker
   cv_broker_campaign_progress(broker, campaign, &ended->progress);
   ended->ended_wall_ms = campaign->ended_wall_ms;
   ended->progress.used_up_arms = ended->progress.used_ups = 0; /* a status answer of many has no room for them */
+  bool is_short = campaign->end == CV_END_IDLE || campaign->end == CV_END_DEADLINE;
+  if (is_short && ended->progress.declineds > 0) {
+    cv_text_print(ended->progress.why, sizeof(ended->progress.why), "%s", ended->progress.declined[0].why);
+  }
   ended->progress.declined_all = ended->progress.declineds = 0;
   memcpy(ended->thirdparty, campaign->thirdparty, sizeof(ended->thirdparty));
   ended->over_due = campaign->two != NULL && !campaign->two->ended;

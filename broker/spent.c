@@ -101,7 +101,7 @@ static bool may_anybody_give(const struct cv_broker *broker, struct cv_broker_ca
 
 static void close_arm(struct cv_broker *broker, struct cv_broker_campaign *campaign, uint32_t index) {
   struct cv_arm *arm = &campaign->arm[index];
-  cv_broker_note(broker, NULL, campaign, ": data used up: arm %u, %llu of %llu", index + 1,
+  cv_broker_note(broker, NULL, campaign, ": no more scores of arm %u: it ends with %llu of %llu", index + 1,
                  (unsigned long long)(arm->first + arm->filled), (unsigned long long)(arm->first + arm->want));
   arm->is_spent = true;
   campaign->active_ms = broker->now_ms;

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/arrival.h"
 
+#include "worker/stall.h"
 #include "worker/stock.h"
 
-enum { PROBE_MS = 1000 /* between probes: arrivals while no known campaign wants a worker */ };
+enum {
+  PROBE_MS = 1000,    /* between probes: arrivals while no known campaign wants a worker */
+  PROBE_TRIES = 4096, /* workers that are looked at for one */
+};
 
 /* Token bucket: adds the arrivals that the rate permits since the last call, at most one second of them. */
 static uint64_t permitted(struct cv_worker *pool, uint64_t now_ms) {
@@ -23,26 +27,47 @@ static bool only_who_comes(const struct cv_worker *pool) {
   return pool->config.asker != NULL && pool->config.asker->waits;
 }
 
+/* The next worker in turn that may come for a campaign that is not known yet. If none may, once all were looked at, one
+ * whose own limit is used up comes: it gives nothing, but the pool learns of campaigns, and tells them so. */
+static bool find_probe(struct cv_worker *pool, uint64_t *ret_worker) {
+  uint64_t workers = pool->config.last - pool->config.first + 1;
+  for (uint32_t tries = 0; tries < PROBE_TRIES && pool->missed < workers; tries++) {
+    /* Another worker each time: this one may be the only one that no campaign wants. */
+    uint64_t worker = pool->probe;
+    pool->probe = worker == pool->config.last ? pool->config.first : worker + 1;
+    bool is_here = pool->here[worker - pool->config.first];
+    if (is_here || (cv_worker_may_come(pool, worker) && cv_worker_is_there(pool, worker))) {
+      pool->missed = 0;
+      pool->has_barred = false;
+      *ret_worker = worker;
+      return !is_here && !only_who_comes(pool);
+    }
+    if (cv_worker_is_barred(pool, worker)) {
+      pool->has_barred = true;
+      pool->barred = worker;
+    }
+    pool->missed++;
+  }
+  bool none = pool->missed >= workers && pool->has_barred;
+  pool->missed = pool->missed >= workers ? 0 : pool->missed;
+  *ret_worker = pool->barred;
+  return none;
+}
+
 /* The broker sends campaigns only to workers that arrive. While no known campaign wants a worker, one worker arrives
  * every PROBE_MS to learn of new campaigns. */
 static bool next_probe(struct cv_worker *pool, uint64_t now_ms, uint64_t *ret_worker) {
-  if (only_who_comes(pool) || pool->waiting.count > 0 || pool->pendings.count > 0 ||
-      now_ms < pool->probed_ms + PROBE_MS) {
+  if (pool->waiting.count > 0 || pool->pendings.count > 0 || now_ms < pool->probed_ms + PROBE_MS) {
     return false;
   }
   pool->probed_ms = now_ms;
-  /* Another worker each time: this one may be the only one that no campaign wants. */
-  uint64_t worker = pool->probe;
-  pool->probe = worker == pool->config.last ? pool->config.first : worker + 1;
-  if (pool->here[worker - pool->config.first] || !cv_worker_may_come(pool, worker) ||
-      (pool->config.stock != NULL && cv_stock_left(pool->config.stock, worker) == 0)) {
+  if (!find_probe(pool, ret_worker)) {
     return false;
   }
   if (pool->wish != NULL) {
-    pool->wish[worker - pool->config.first] = CV_STOCK_NONE;
+    pool->wish[*ret_worker - pool->config.first] = CV_STOCK_NONE;
   }
   pool->probing = true;
-  *ret_worker = worker;
   return true;
 }
 

@@ -79,6 +79,7 @@ struct cv_worker_campaign *cv_worker_campaigns_tell(struct cv_worker_campaigns *
   campaign->gave = known != NULL && known->gave;
   campaign->taken = taken;
   campaign->spent = NULL;
+  campaign->able = 0;
   campaign->done = false;
   campaign->told = true; /* `declined` is not cleared: an unsent Decline may still point to it */
   return campaign;

@@ -23,6 +23,7 @@ struct cv_worker_campaign {
   struct cv_session *session;       /* with two brokers; owned; NULL: one broker, or declined from the start */
   uint32_t *given;                  /* per worker: tokens, or CV_GIVEN_NEVER; owned; NULL: declined from the start */
   bool gave;                        /* a token was made */
+  uint64_t able;                    /* the worker, from 0, that was found last to have another token for it */
   struct cv_once once;              /* the questions that its workers have answered; none: they may be repeated */
   uint64_t *taken;                  /* per arm: rows of a part that have left; owned; NULL: no part */
   bool *spent;                      /* per arm: this connection has no more scores of it; owned; NULL: of none */

@@ -12,6 +12,7 @@
 #include "worker/brokers.h"
 #include "worker/consider.h"
 #include "worker/spent.h"
+#include "worker/stall.h"
 #include "worker/state.h"
 
 enum {
@@ -236,7 +237,7 @@ static enum cv_err on_terms(struct cv_worker *pool, const struct cv_terms *terms
   if (campaign->given == NULL) {
     return CV_ERR_NOMEM;
   }
-  pool->spent_due = true;
+  pool->spent_due = pool->stall_due = true;
   /* Terms come again on each connection. */
   pool->figures.campaigns += known == NULL;
   /* Else an answer would be recorded as one to a question that was not asked. */
@@ -244,7 +245,10 @@ static enum cv_err on_terms(struct cv_worker *pool, const struct cv_terms *terms
   if (known != NULL && (now.work != before.work || now.law != before.law)) {
     CV_TRY(cv_asker_end(pool, terms->id));
   }
-  return cv_again_bar(pool);
+  CV_TRY(cv_again_bar(pool));
+  /* With a stock it is first told which arms have rows left. */
+  return pool->config.stock != NULL || cv_worker_has_unanswered(pool, campaign) ? CV_OK
+                                                                                : cv_worker_stall_check(pool, campaign);
 }
 
 static bool is_one_of_us(const struct cv_worker *pool, uint64_t worker) {
@@ -435,7 +439,7 @@ enum cv_err cv_worker_give(struct cv_worker *pool, struct cv_worker_campaign *ca
   CV_TRY(cv_again_note(pool, campaign, pending));
   /* Now: a broker may tell other terms before it calls the token expired. */
   pending->is_disclosed = cv_worker_discloses(pool, campaign);
-  pool->spent_due = true;
+  pool->spent_due = pool->stall_due = true;
   if (counts) {
     count_given(pool, pending->worker, pending->values);
   }
@@ -458,7 +462,7 @@ enum cv_err cv_worker_score(struct cv_worker *pool, struct cv_worker_campaign *c
     at.place = place_of(assign, i);
     if (score_of(pool, campaign, assign->worker, arm, &at, &score, &opinion) != CV_OK) {
       cv_pendings_remove(&pool->pendings, pending);
-      CV_TRY(cv_worker_spent_note(pool, campaign, arm));
+      CV_TRY(cv_worker_spent_note(pool, campaign, arm, CV_SPENT_WHY));
       CV_TRY(cv_worker_decline_one(pool, assign->ticket, CV_SPENT_WHY));
       pool->outbox.decline[pool->outbox.declines - 1].used_up = true;
       return cv_worker_move_on(pool, assign->worker);
@@ -747,7 +751,8 @@ bool cv_worker_flush(struct cv_worker *pool, uint64_t now_ms, struct cv_crowd_fr
       cv_unless_failed(&pool->failed, cv_asker_expire(pool, now_ms), NULL) != CV_OK ||
       cv_unless_failed(&pool->failed, cv_worker_unhold_late(pool, now_ms), NULL) != CV_OK || !pool->open ||
       cv_unless_failed(&pool->failed, cv_worker_arrive(pool, now_ms), NULL) != CV_OK ||
-      cv_unless_failed(&pool->failed, cv_worker_spent_tell(pool, now_ms), NULL) != CV_OK) {
+      cv_unless_failed(&pool->failed, cv_worker_spent_tell(pool, now_ms), NULL) != CV_OK ||
+      cv_unless_failed(&pool->failed, cv_worker_stall_check_all(pool, now_ms), NULL) != CV_OK) {
     return false;
   }
   struct cv_crowd_frame frame;

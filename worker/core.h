@@ -94,7 +94,8 @@ struct cv_asker {
   void (*told)(void *data, uint64_t question, enum cv_verdict verdict);
   /* The number of further questions that it can take now: so many workers wait at the broker. NULL: no bound. */
   uint32_t (*room)(void *data);
-  bool waits; /* a worker arrives only after cv_worker_come() */
+  bool (*knows)(void *data, uint64_t worker); /* whether the worker can ever answer; NULL: all can */
+  bool waits;                                 /* a worker arrives only after cv_worker_come() */
   void *data;
 };
 
@@ -155,7 +156,9 @@ struct cv_worker_config {
   void (*show)(void *data, uint64_t worker, uint32_t arm, int64_t score, int64_t value);
   /* The same, with two brokers: the two shares of that token, as they leave. NULL, else. */
   void (*show_shares)(void *data, uint64_t worker, const struct cv_token_share *share);
-  /* Logs one line for the operator; may be NULL. `note_data` is of `show` and `show_shares`, too. */
+  /* Is told why no worker of the pool may give a campaign another token, for its own limits; may be NULL. */
+  void (*stalled)(void *data, const char *campaign, const char *why);
+  /* Logs one line for the operator; may be NULL. `note_data` is of `stalled`, `show` and `show_shares`, too. */
   void (*note)(void *data, const char *text);
   void *note_data;
 };
@@ -215,6 +218,8 @@ CV_MUST_USE enum cv_err cv_worker_answer(struct cv_worker *pool, uint64_t questi
 void cv_worker_pass(struct cv_worker *pool, uint64_t question, const char *reason, uint64_t again_ms);
 /* The worker is there for one question. False if no campaign takes another score of it. */
 bool cv_worker_come(struct cv_worker *pool, uint64_t worker);
+/* accept.tokens, if the worker has given as many scores; else 0. */
+uint64_t cv_worker_used_limit(const struct cv_worker *pool, uint64_t worker);
 
 /* True once memory has run out. The shell checks it after each turn. */
 bool cv_worker_has_failed(const struct cv_worker *pool);

@@ -122,6 +122,10 @@ static void end_question(struct cv_form *form, struct person *person, enum cv_fo
 
 /* ---- the asker ---- */
 
+static bool knows(void *data, uint64_t worker) {
+  return person_of(data, worker) != NULL;
+}
+
 static void ask(void *data, const struct cv_question *question) {
   struct cv_form *form = data;
   struct person *person = person_of(form, question->worker);
@@ -234,6 +238,7 @@ static enum MHD_Result show(struct cv_form *form, struct MHD_Connection *connect
     view.left_s = about->due_ms > now_ms ? (about->due_ms - now_ms) / 1000 : 0;
     cv_form_put_question(&view, &page);
   } else if (is_over) {
+    view.limit = form->config.used_limit(form->config.data, person->worker);
     cv_form_put_end(&view, &page);
   } else {
     if (person->state == GIVEN) {
@@ -465,7 +470,8 @@ enum cv_err cv_form_start(const struct cv_form_config *config, struct cv_form **
     return cv_fail(why, CV_ERR_NOMEM, "form: out of memory");
   }
   form->config = *config;
-  form->asker = (struct cv_asker){.ask = ask, .withdraw = withdraw, .told = told, .waits = true, .data = form};
+  form->asker =
+      (struct cv_asker){.ask = ask, .withdraw = withdraw, .told = told, .knows = knows, .waits = true, .data = form};
   const struct cv_httpd_config httpd = {
       .connections = CONNECTIONS_MAX, .handler = on_request, .completed = on_ended, .data = form};
   enum cv_err err = add_people(form, why);

@@ -38,6 +38,7 @@ struct cv_form_config {
   enum cv_err (*answer)(void *data, uint64_t question, const struct cv_score_answer *answer, struct cv_why *why);
   void (*pass)(void *data, uint64_t question, const char *reason);
   bool (*come)(void *data, uint64_t worker);
+  uint64_t (*used_limit)(void *data, uint64_t worker);
   void *data;
 };
 

@@ -227,6 +227,13 @@ void cv_form_put_wait(const struct cv_form_view *view, struct cv_buf *out) {
 void cv_form_put_end(const struct cv_form_view *view, struct cv_buf *out) {
   put_head(out, "Thank you", "");
   put_notice(view, out);
+  if (view->limit > 0) {
+    put_format(out,
+               "<p>You have given the %" PRIu64
+               " answer%s that this form permits you in all, so that no more of "
+               "yours can be used. If you would give more, ask whoever sent you the link.</p>",
+               view->limit, view->limit == 1 ? "" : "s");
+  }
   put(out,
       "<p>Nothing more is asked of you now. You may close this page, or <a href=\"/\">look again</a> later.</p>\n");
   put_foot(out);

@@ -28,6 +28,8 @@ struct cv_form_view {
   const char *campaign, *item, *secret;
   const char *versus; /* the item that it is compared with; NULL: it is scored */
   uint64_t question, steps, left_s;
+  uint64_t
+      limit; /* at the end: the answers that this person has given, which are all that the gateway permits; else 0 */
   uint32_t arm;
   const struct cv_terms *terms;
   const struct cv_local *law;

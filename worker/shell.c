@@ -20,6 +20,7 @@
 #include "worker/core.h"
 #include "worker/keeper.h"
 #include "worker/programs.h"
+#include "worker/stalled.h"
 #include "worker/store.h"
 
 enum { TICK_MS = 20 };
@@ -263,6 +264,11 @@ static void metrics(void *party, const struct cv_refusals *network, struct cv_bu
 
 /* ---- start and end ---- */
 
+static void stalled(void *data, const char *campaign, const char *why) {
+  const struct shell *shell = data;
+  cv_stalled_write(shell->settings->state, campaign, why);
+}
+
 /* Log lines of the core all concern the broker or the co-broker, so they share its log rate limit. */
 static void note(void *data, const char *text) {
   const struct shell *shell = data;
@@ -343,6 +349,7 @@ static enum cv_err open_store(struct shell *shell, struct cv_why *why) {
   }
   CV_TRY(cv_worker_store_open(settings->state, own->first, own->last, key, cv_daemon_rng(shell->daemon), &shell->store,
                               why));
+  cv_stalled_clear(settings->state);
   for (size_t i = 0; i < shell->works.works; i++) {
     const struct cv_work *work = &shell->works.work[i];
     CV_TRY(work->print == 0 ? CV_OK : store_data(shell, work, why));
@@ -463,6 +470,11 @@ static bool come(void *data, uint64_t worker) {
   return cv_worker_come(shell->core, worker);
 }
 
+static uint64_t used_limit(void *data, uint64_t worker) {
+  const struct shell *shell = data;
+  return cv_worker_used_limit(shell->core, worker);
+}
+
 /* As the user that started the daemon: the port and the file may need it. */
 static enum cv_err bind_form(struct shell *shell, struct cv_why *why) {
   const struct cv_form_settings *form = &shell->settings->form;
@@ -509,6 +521,7 @@ static enum cv_err open_form(struct shell *shell, struct cv_why *why) {
                                         .answer = form_answered,
                                         .pass = passed,
                                         .come = come,
+                                        .used_limit = used_limit,
                                         .data = shell};
   if (settings->form.listen == NULL) {
     return CV_OK;
@@ -599,6 +612,7 @@ static enum cv_err open_core(struct shell *shell, struct cv_why *why) {
       .session = &shell->session,
       .show = settings->unsafe_show ? show : NULL,
       .show_shares = settings->unsafe_show ? show_shares : NULL,
+      .stalled = settings->state == NULL ? NULL : stalled,
       .note = note,
       .note_data = shell,
   };

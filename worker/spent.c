@@ -8,13 +8,14 @@
 
 enum { SPENT_MS = 100 /* between searches for arms without rows */ };
 
-enum cv_err cv_worker_spent_note(struct cv_worker *pool, struct cv_worker_campaign *campaign, uint32_t arm) {
+enum cv_err cv_worker_spent_note(struct cv_worker *pool, struct cv_worker_campaign *campaign, uint32_t arm,
+                                 const char *why) {
   bool first;
   CV_TRY(cv_worker_campaign_spend(campaign, arm, &first));
   if (first) {
-    char text[sizeof(struct cv_text_shown) + 64];
-    (void)snprintf(text, sizeof(text), "campaign \"%s\": no more scores of arm %u",
-                   cv_text_shown(campaign->terms.name).text, arm + 1);
+    char text[sizeof(struct cv_text_shown) + CV_WHY_BYTES + 64];
+    (void)snprintf(text, sizeof(text), "campaign \"%s\": no more scores of arm %u: %s",
+                   cv_text_shown(campaign->terms.name).text, arm + 1, why);
     cv_worker_note(pool, text);
   }
   return CV_OK;
@@ -31,24 +32,48 @@ static bool may_still_give(void *data, uint64_t worker) {
   return cv_worker_may_answer(asker->pool, asker->campaign, worker);
 }
 
-/* Tells the broker of arms that no worker has a row of any more: no worker would come for them and be asked. */
+static bool anybody(void *data, uint64_t worker) {
+  (void)data;
+  (void)worker;
+  return true;
+}
+
+/* Why nobody may give a row of the arm: there is none, or whoever has one has given as much as may be. */
+static const char *why_spent(struct cv_worker *pool, const struct cv_worker_campaign *campaign, uint32_t arm) {
+  uint64_t limit = pool->config.accept.tokens;
+  uint32_t each = campaign->terms.tokens_per_worker;
+  if (!cv_stock_any_of(pool->config.stock, arm, anybody, NULL)) {
+    return CV_SPENT_WHY;
+  }
+  bool is_own = limit > 0 && limit < each;
+  (void)snprintf(pool->spent_why, sizeof(pool->spent_why),
+                 "%s: whoever has rows left has given %llu; expected a larger one, or other workers",
+                 is_own ? "accept.tokens" : "tokens_per_worker", (unsigned long long)(is_own ? limit : each));
+  return pool->spent_why;
+}
+
+/* Tells the broker of arms that no worker may give a row of: no worker would come for them and be asked. */
 static enum cv_err tell_spent(struct cv_worker *pool, struct cv_worker_campaign *campaign, bool *ret_told) {
   struct asker asker = {.pool = pool, .campaign = campaign};
+  const char *why = NULL;
   size_t n = 0;
   for (uint32_t arm = 0; arm < campaign->terms.arms && n < CV_SPENT_ARMS_MOST; arm++) {
     bool known = campaign->spent != NULL && campaign->spent[arm];
     if (!known && !cv_stock_any_of(pool->config.stock, arm, may_still_give, &asker)) {
-      CV_TRY(cv_worker_spent_note(pool, campaign, arm));
-      pool->spent[n++] = arm;
+      const char *of = why_spent(pool, campaign, arm);
+      why = why == NULL ? of : why;
+      if (why == of) {
+        CV_TRY(cv_worker_spent_note(pool, campaign, arm, why));
+        pool->spent[n++] = arm;
+      }
     }
   }
-  /* One such message a frame: the arms that had no room, and those of other campaigns, follow. */
+  /* One such message a frame: the arms that had no room or another reason, and those of other campaigns, follow. */
   *ret_told = n > 0;
-  return n > 0 ? cv_worker_outbox_spent(&pool->outbox, campaign->terms.id, CV_SPENT_WHY, pool->spent, n) : CV_OK;
+  return n > 0 ? cv_worker_outbox_spent(&pool->outbox, campaign->terms.id, why, pool->spent, n) : CV_OK;
 }
 
-/* Then one of its workers may have to give again: a token that came too late counts for nothing. */
-static bool has_unanswered(const struct cv_worker *pool, const struct cv_worker_campaign *campaign) {
+bool cv_worker_has_unanswered(const struct cv_worker *pool, const struct cv_worker_campaign *campaign) {
   for (size_t i = 0, seen = 0; seen < pool->pendings.count; i++) {
     const struct cv_pending *pending = &pool->pendings.entry[i];
     if (pending->values > 0 && pending->campaign == campaign->terms.id) {
@@ -67,7 +92,7 @@ enum cv_err cv_worker_spent_tell(struct cv_worker *pool, uint64_t now_ms) {
   for (uint32_t i = 0; i < pool->campaigns.count && !told; i++) {
     struct cv_worker_campaign *campaign = &pool->campaigns.entry[i];
     bool is_open = cv_worker_campaign_is_live(campaign) && campaign->told;
-    bool waits = is_open && has_unanswered(pool, campaign);
+    bool waits = is_open && cv_worker_has_unanswered(pool, campaign);
     later = later || waits;
     CV_TRY(is_open && !waits ? tell_spent(pool, campaign, &told) : CV_OK);
   }

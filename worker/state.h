@@ -39,9 +39,14 @@ struct cv_worker {
   bool due;         /* an event or a tick came since the last flush */
   bool failed;      /* memory ran out: no further work */
   bool limit_noted; /* the first assignment beyond accept.tokens is logged, later ones are not */
-  bool spent_due;   /* rows were given since the stock was searched for arms without rows */
+  bool stall_due;   /* tokens were given, or terms told, since campaigns were searched that stand still */
+  uint64_t stall_ms;
+  bool has_barred;         /* a search for a probe has found this worker, whose own limit is used up, */
+  uint64_t barred, missed; /* and so many workers, one after the other, that will not come */
+  bool spent_due;          /* rows were given since the stock was searched for arms without rows */
   uint64_t spent_ms;
   uint32_t *spent; /* with a stock: room for the arms of a Decline; owned */
+  char spent_why[CV_WHY_BYTES];
   /* Per work: what its workers have answered behind a privatizer in campaigns of its name; owned. */
   struct cv_once *asked;
   bool *met;        /* per work: an accepted requester's campaign with its name was opened */

@@ -11,6 +11,9 @@
 
 #include "common/base/err.h"
 
+/* In a worker's state folder, one line: why its own limits keep it from a campaign (worker/stalled.h). */
+#define CV_STALLED_FILE "stalled.txt"
+
 enum cv_finding { CV_FINDING_OK, CV_FINDING_NOTE, CV_FINDING_WARNING, CV_FINDING_WRONG, CV_FINDING_COUNT };
 
 /* "ok", "note", "warning", "wrong" */

@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "common/admin/probe.h"
+#include "common/base/finding.h"
+#include "common/base/text.h"
 #include "common/config/document.h"
 #include "common/config/value.h"
 #include "deploy/launcher/certificates.h"
@@ -139,6 +141,30 @@ static void examine_clock(const struct party *party, int64_t now, struct cv_find
   }
 }
 
+/* ---- limits of a worker ---- */
+
+/* What its program has written (worker/stalled.h); it has the database to itself as long as it runs. */
+static void examine_limits(const struct party *party, struct cv_findings *findings) {
+  char path[4096], line[512];
+  FILE *file =
+      party->state == NULL || snprintf(path, sizeof(path), "%s/" CV_STALLED_FILE, party->state) >= (int)sizeof(path)
+          ? NULL
+          : fopen(path, "re");
+  if (file == NULL) {
+    return;
+  }
+  if (fgets(line, sizeof(line), file) != NULL) {
+    line[strcspn(line, "\n")] = '\0';
+    cv_text_clean(line, strlen(line));
+    cv_findings_add(
+        findings, CV_FINDING_WARNING,
+        "raise accept.tokens in the configuration and start it again, if whoever gives the scores agrees to "
+        "give more; or let others answer",
+        "it gives no more scores to %s", line);
+  }
+  (void)fclose(file);
+}
+
 /* ---- one party ---- */
 
 /* Runs the party's own program: --check-config first, then --examine, which needs a valid configuration. */
@@ -194,6 +220,9 @@ static enum cv_err examine_party(struct party *party, struct cv_findings *findin
     cv_certificates_examine(&files, now, findings, &party->identity);
   }
   examine_clock(party, now, findings);
+  if (party->role == CV_ROLE_GATEWAY) {
+    examine_limits(party, findings);
+  }
   return CV_OK;
 }
 

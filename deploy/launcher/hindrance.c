@@ -6,8 +6,26 @@
 #include "deploy/launcher/json.h"
 #include "deploy/launcher/pace.h"
 
+static bool begins(const char *why, const char *key) {
+  return strncmp(why, key, strlen(key)) == 0;
+}
+
+/* No decline, but what nobody can give more than. */
+static bool is_limit(const char *why) {
+  return begins(why, "tokens_per_worker: ") || begins(why, "worker_epsilon: ");
+}
+
+/* Whether rows may be left that a limit keeps back. */
+static bool has_limit(const struct cv_progress *progress) {
+  bool has = false;
+  for (uint32_t i = 0; i < progress->declineds; i++) {
+    has = has || is_limit(progress->declined[i].why) || begins(progress->declined[i].why, "accept.tokens: ");
+  }
+  return has;
+}
+
 static void print_used_up(const struct cv_progress *progress, const char *const *name, const char *indent, FILE *to) {
-  (void)fprintf(to, "%sdata used up:", indent);
+  (void)fprintf(to, "%s%s:", indent, has_limit(progress) ? "no more scores" : "data used up");
   for (uint32_t i = 0; i < progress->used_ups; i++) {
     const struct cv_used_up *each = &progress->used_up[i];
     (void)fprintf(to, "%s ", i == 0 ? "" : ";");
@@ -34,7 +52,8 @@ void cv_hindrance_print(const struct cv_progress *progress, const char *const *n
   }
   for (uint32_t i = 0; i < progress->declineds; i++) {
     const struct cv_declined *each = &progress->declined[i];
-    (void)fprintf(to, "%sdeclined by %u connection%s: %s\n", indent, each->connections,
+    (void)fprintf(to, "%s%s %u connection%s: %s\n", indent,
+                  is_limit(each->why) ? "nothing more to give by" : "declined by", each->connections,
                   each->connections == 1 ? "" : "s", each->why);
     told += each->connections;
   }

@@ -12,7 +12,8 @@
 
 /*
  * Prints nothing, or lines like "data used up: Roma, 312 of 400" and "declined by 2 connections: epsilon ...", each
- * after `indent`. `name` of each arm; NULL: not known.
+ * after `indent`. Of items whose data a limit may keep back it does not say that they are used up. `name` of each arm;
+ * NULL: not known.
  */
 void cv_hindrance_print(const struct cv_progress *progress, const char *const *name, const char *indent, FILE *to);
 /* Adds `used_up`, an array of {item, arm, tokens, wanted} (item: its name, or null), and `declined`, one of {why,

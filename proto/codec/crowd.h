@@ -39,6 +39,9 @@ struct cv_token {
 };
 
 /* Declines a whole campaign, or the one assignment with the ticket. */
+/* Of a Decline with `used_up`: there are no data. Another reason: whoever has some may give no more of them. */
+#define CV_SPENT_WHY "the data of this arm are used up"
+
 struct cv_decline {
   uint64_t campaign; /* 0 with a ticket */
   const char *why;

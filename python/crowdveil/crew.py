@@ -201,6 +201,7 @@ class Crew:
         self.declines: list[dict[str, Any]] = []
         self.counts, self.notes, self.met = Counts(), list[str](), False
         self.probe, self.probed, self.late = 0, 0.0, 0.0
+        self.stall_due = False  # tokens were given, or terms told, since campaigns were searched that stand still
 
     # --- the connection
 
@@ -231,6 +232,37 @@ class Crew:
         return wanted and (self._may_give(worker, 1) or any(
             self._session(terms).open.get(worker) for terms in live
             if terms.message.HasField("split") and terms.law and terms.law.epsilon_micro is None))
+
+    def _is_barred(self, worker: int) -> bool:
+        """It has given all that its own limit permits."""
+        return bool(self.accept.limit) and not self._may_give(worker, 1)
+
+    def _may_answer(self, terms: Terms, worker: int) -> bool:
+        is_open = (terms.message.HasField("split") and terms.law is not None and terms.law.epsilon_micro is None
+                   and bool(self._session(terms).open.get(worker)))
+        return (terms.given[worker] < terms.message.tokens_per_worker and not terms.is_over(worker)
+                and (self._may_give(worker, 1) or is_open))
+
+    def _decline_stalled(self) -> None:
+        """Says of a campaign that no worker may give another token, if what bars them the broker cannot know."""
+        waiting = {open_.campaign for open_ in (*self.questions.values(), *self.pending.values())}
+        live = [terms for terms in self.campaigns.values()
+                if self.stall_due and terms.law and terms.told and not terms.done and terms.message.id not in waiting]
+        for terms in live:
+            if not any(self._may_answer(terms, worker) for worker in self.workers):
+                self._decline_if_barred(terms)
+        self.stall_due = self.stall_due and bool(waiting)
+
+    def _decline_if_barred(self, terms: Terms) -> None:
+        here = [worker for worker in self.workers if terms.given[worker] < terms.message.tokens_per_worker]
+        over = sum(map(terms.is_over, here))
+        barred = sum(not terms.is_over(worker) and self._is_barred(worker) for worker in here)
+        if barred:
+            self._give_up(terms, f"accept.tokens: {self.accept.limit} are given by {barred} of {len(self.workers)} "
+                                 "workers; expected more of them, or other workers")
+        elif over:
+            self._give_up(terms, f"{over} of {len(self.workers)} workers have answered all that this name asks, each "
+                                 "once; expected others")
 
     def _session(self, terms: Terms) -> Session:
         """Of a campaign with two brokers."""
@@ -291,6 +323,7 @@ class Crew:
         terms.key = before.key if law is None and before is not None else (
             ANY if law is not None and law.epsilon_micro is not None else message.id, message.name)
         terms.asked = self.answered.setdefault(terms.key, {})
+        self.stall_due = True
         if before is None:
             self.next = 0  # workers that left may be wanted by the new campaign
         elif message != before.message:
@@ -400,6 +433,7 @@ class Crew:
         if terms.once:
             terms.asked.setdefault(question.worker, set()).update(items)
             self._note(terms, question.worker, items, True)
+        self.stall_due = True
         self.given[question.worker] += counts
         self.unstored.add(question.worker)
         self.fresh.append(question.ticket)
@@ -495,7 +529,9 @@ class Crew:
             else:
                 self.here.discard(worker)
         if not arriving and not self.here and now - self.probed >= PROBE_S:
-            arriving = [worker for worker in self.workers[self.probe:self.probe + 1] if self._may_give(worker, 1)]
+            # With the limits of all used up one comes, too: so the crew learns of campaigns, and says so.
+            arriving = [worker for worker in self.workers[self.probe:self.probe + 1]
+                        if self._may_give(worker, 1) or all(map(self._is_barred, self.workers))]
             self.probe = (self.probe + 1) % len(self.workers)
             self.here.update(arriving)
         if arriving:
@@ -521,6 +557,7 @@ class Crew:
     def say(self, envelope: Any, now: float) -> None:
         """Adds what is due."""
         self._drop_held(now)
+        self._decline_stalled()
         for values in self.declines:
             decline = envelope.declines.add()
             for name, value in values.items():

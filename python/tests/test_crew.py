@@ -143,6 +143,36 @@ def test_a_privatized_answer_that_expired_is_not_asked_for_again(privatizer, com
     assert [list(arrive.workers) for arrive in said(crew, .1).arrives] == [[2]] * comes_back
 
 
+def test_a_crowd_whose_own_limit_is_used_up_says_so_once():
+    """Nobody would come, so one comes for the news; what the campaign itself takes of a worker is no reason."""
+    why = "accept.tokens: 2 are given by 3 of 3 workers; expected more of them, or other workers"
+    crew = Crew(range(1, 4), Accept(["alice"], tokens=2), "test", given={1: 2, 2: 1, 3: 2})
+    crew.join()
+    assert list(said(crew).arrives[0].workers) == [2]
+    asked = crew.hear(tell(campaigns=[terms(tokens=3)], assigns=[assign(2, b"t")]), 0)
+    assert not said(crew).declines
+    crew.answer(asked[0], [0])
+    assert not said(crew).declines, "not while the token is on its way"
+    crew.hear(tell(acks=[schema("crowd").Ack(ticket=b"t", verdict=1)]), 1)
+    declined = said(crew, 1).declines
+    assert [(decline.campaign, decline.why) for decline in declined] == [(1, why)]
+    assert crew.notes == [f'declined campaign "test": {why}']
+    assert not said(crew, 9).declines
+    again = Crew(range(1, 4), Accept(["alice"], tokens=2), "test", given={1: 2, 2: 2, 3: 2})
+    again.join()
+    assert len(said(again, 5).arrives[0].workers) == 1
+    assert not again.hear(tell(campaigns=[terms(tokens=3)]), 5)
+    assert [decline.why for decline in said(again, 6).declines] == [why]
+    enough = Crew([1], Accept(["alice"], tokens=1), "test")
+    enough.join()
+    said(enough)
+    question, = enough.hear(tell(campaigns=[terms(tokens=1)], assigns=[assign(1, b"t")]), 0)
+    enough.answer(question, [0])
+    said(enough)
+    enough.hear(tell(acks=[schema("crowd").Ack(ticket=b"t", verdict=1)]), 1)
+    assert not said(enough, 2).declines
+
+
 def test_a_declined_assignment_is_returned_and_its_worker_rests():
     crew = arrived()
     question, = crew.hear(tell(assigns=[assign(2, b"x" * 48)]), 0)

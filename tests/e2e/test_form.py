@@ -5,7 +5,9 @@ import re
 
 import pytest
 
-from client.requester import end_name
+from client.requester import end_name, spec
+from harness.commands import as_requester, crowdveil
+from harness.daemon import wait_until
 from harness.people import LAPLACE, LIMITS, NAMES, SCORES, Person, World, given_means, item, notice
 
 pytestmark = pytest.mark.usefixtures("worker_program")
@@ -266,3 +268,40 @@ def test_people_compare_two_items(deployment):
         seen += 1
     assert end_name(world.finished().progress.end) == "complete" and seen > 0
     assert given_means(deployment, 3)[::2] == [1, 0]
+
+
+def test_a_crowd_whose_own_limit_is_used_up_says_so_everywhere(deployment):
+    """A second campaign: nobody may answer, and requester, operator and person learn why and what helps."""
+    asks = {"mechanism": "hybrid", "trusted": False, "epsilon": .1, "tokens_per_worker": 2}
+    world = World(deployment, people=2, accept={"tokens": 1, "mechanisms": "hybrid"}, **asks)
+    for number in (1, 2):
+        person = world.person(number)
+        status, after = person.send(person.look(), score=3)
+        assert status == 200 and "You have given the 1 answer that this form permits you in all" in after
+        assert "?" not in re.sub(r"<[^>]*>", "", after), "no stray marks"
+    why = "accept.tokens: 1 are given by 2 of 2 workers; expected more of them, or other workers"
+    world.gateway.wait_for(f'declined campaign "dinner": {re.escape(why)}')
+    link = as_requester(deployment)
+    says = f"declined by 1 connection: {why}"
+    wait_until(lambda: says in crowdveil("status", *link).stdout, "the first one's reason")
+    assert crowdveil("cancel", str(world.campaign), *link).returncode == 0
+    with deployment.requester() as requester:
+        second = requester.submit(spec(len(NAMES), name="dinner", tokens=10_000, idle_ms=8000, policy_params={
+            "alpha": .3, "delta": .1, "tokens_per_round": 1}, **asks)).campaign
+    def told():
+        said = crowdveil("status", *link).stdout
+        return says in said[said.index(f"\n       {second}  dinner"):]
+    wait_until(told, "the second one's reason")
+    assert "You have given the 1 answer" in world.person(1).look()
+    assert world.gateway.text().count(why) <= 2, "once a campaign"
+    done = crowdveil("watch", str(second), *link)
+    assert says in done.stdout, done.stdout
+    config = deployment.folder / "gateway-101-120.yaml"
+    found = crowdveil("doctor", config)
+    assert found.returncode == 1, found.stdout
+    assert f'it gives no more scores to campaign "dinner": {why}' in found.stdout, found.stdout
+    assert "raise accept.tokens in the configuration" in found.stdout
+    assert world.gateway.stop() == 0
+    world.start(accept={"tokens": 3, "mechanisms": "hybrid"})
+    assert item(world.person(2).look()) is None, "no campaign"
+    assert "it gives no more" not in crowdveil("doctor", config).stdout

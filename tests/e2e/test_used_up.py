@@ -11,6 +11,7 @@ import pytest
 from client.requester import end_name
 from client.worker import Session
 from harness.commands import as_requester, crowdveil
+from harness.daemon import wait_until
 
 pytestmark = pytest.mark.usefixtures("worker_program")
 
@@ -147,6 +148,73 @@ def test_a_cancel_of_an_ended_campaign_says_how_it_ended(deployment, tmp_path):
     done = crowdveil("cancel", "1", *link)
     assert done.returncode == 0, done.stderr
     assert "campaign 1 has ended: no workers" in done.stdout
+
+
+# --- rows are left, but nobody may give them
+
+
+def of_persons(folder, persons, tokens_per_worker, more=""):
+    """Each person has a row of each item."""
+    draw = random.Random(3)
+    rows = [(item, person, int(draw.random() < mean)) for person in range(persons) for item, mean in MEANS.items()]
+    (folder / "rows.csv").write_text("item,who,score\n" + "".join(f"{a},{b},{c}\n" for a, b, c in rows))
+    path = folder / "rows.yaml"
+    path.write_text("campaign: test\n"
+                    "items: {source: csv, path: rows.csv, item: item, worker: who, score: score, scale: [0, 1]}\n"
+                    "policy: {name: ppar, alpha: .15, tokens_per_round: 20}\n"
+                    f"privacy: {{epsilon: 1, tokens_per_worker: {tokens_per_worker}, share_names: true}}\n"
+                    f"limits: {{tokens: 100000, idle: 3s{more}}}\n")
+    return path
+
+
+@pytest.mark.parametrize("tokens_per_worker, accepts, says", [
+    (2, {}, "tokens_per_worker: whoever has rows left has given 2; expected a larger one, or other workers"),
+    (3, {"tokens": 1}, "accept.tokens: whoever has rows left has given 1; expected a larger one, or other workers"),
+    (4, {}, None)])
+def test_data_are_not_said_to_be_used_up_where_a_limit_keeps_them_back(deployment, tmp_path, tokens_per_worker, accepts,
+                                                                       says):
+    path = of_persons(tmp_path, 60, tokens_per_worker)
+    deployment.up(broker={"limits": {"worker_epsilon": 1000, "release_tokens": 1}})
+    link = as_requester(deployment)
+    assert crowdveil("submit", path, *link).returncode == 0
+    gateway = deployment.start_worker("gateway/1-60", path, {"accept": {"epsilon": 1, **accepts},
+                                                             "state": deployment.state("worker-state")})
+    done = crowdveil("watch", "--file", path, *link)
+    if says is None:
+        assert "data used up: " in done.stdout and "_per_worker" not in done.stdout, done.stdout
+        gateway.wait_for("no more scores of arm 1: the data of this arm are used up")
+    else:
+        assert "\ndata used up" not in done.stdout and "no more scores: " in done.stdout, done.stdout
+        assert says in done.stdout
+        gateway.wait_for(f"no more scores of arm 1: {says}")
+
+
+def few(folder, tokens_per_worker=1):
+    """Thirty workers with rows for all, who give less than one round takes."""
+    path = write(folder, roma=OTHERS)
+    path.write_text(path.read_text().replace("tokens_per_worker: 4", f"tokens_per_worker: {tokens_per_worker}")
+                    .replace("idle: 120s", "idle: 4s"))
+    return path
+
+
+@pytest.mark.parametrize("tokens_per_worker, epsilon, says", [
+    (1, 1000, "nothing more to give by 1 connection: tokens_per_worker: each of 30 workers has given 1;"),
+    (4, 2, "nothing more to give by 1 connection: worker_epsilon: 30 of 30 workers have spent theirs at the broker;")])
+def test_a_crowd_with_nothing_left_to_give_says_why(deployment, tmp_path, tokens_per_worker, epsilon, says):
+    path = few(tmp_path, tokens_per_worker)
+    deployment.up(broker={"limits": {"worker_epsilon": epsilon, "epsilon": 1}})
+    link = as_requester(deployment)
+    assert crowdveil("submit", path, *link).returncode == 0
+    deployment.start_worker("gateway/1-30", path, {"accept": {"epsilon": 1}, "exit_when_done": False})
+    wait_until(lambda: says in crowdveil("status", *link).stdout, says)
+    done = crowdveil("watch", *link)
+    assert done.returncode == 1 and says in done.stdout, done.stdout
+    # and when it is asked again, also by another broker process
+    for _ in range(2):
+        assert says.split(": ", 1)[1] in crowdveil("watch", "1", *link).stdout
+        address = deployment.broker.address
+        assert deployment.broker.stop() == 0
+        deployment.start_broker({"limits": {"worker_epsilon": epsilon, "epsilon": 1}, "listen": address})
 
 
 def write_skewed(folder):
