@@ -29,9 +29,9 @@ enum row { ROW_LEFT, ROW_GIVEN, ROW_BARRED };
 struct shelf {
   uint32_t *row; /* points into the stock's `order` */
   uint32_t rows, count, at;
-  uint32_t late[CV_STOCK_LATE], lates; /* rows before `at` whose persons were busy, in order */
-  uint32_t left;                       /* rows that may be given */
-  bool nobody;                         /* the last search found no person that may come */
+  uint32_t late[CV_STOCK_LATE], lates, late_at; /* rows before `at` whose persons were busy */
+  uint32_t left;                                /* rows that may be given */
+  bool nobody;                                  /* the last search found no person that may come */
   struct window window;
 };
 
@@ -407,23 +407,22 @@ void cv_stock_dealt(struct cv_stock *stock, uint32_t wish, uint32_t arm, uint64_
 
 typedef enum cv_stock_may may_fn(void *data, uint64_t worker);
 
-/* The first of the rows that waited whose person comes; NO_ROW if there is none. Those whose persons are busy go on
- * waiting, and those whose persons are out are met again like all rows that were passed over. */
+/* One of the rows that waited, whose person comes; NO_ROW if there is none among a few, in turn. Those whose persons
+ * are busy go on waiting, and those whose persons are out are met again like all rows that were passed over. */
 static uint32_t late_of(struct cv_stock *stock, struct shelf *shelf, may_fn *may, void *data) {
-  uint32_t kept = 0, found = NO_ROW;
-  for (uint32_t i = 0; i < shelf->lates; i++) {
-    uint32_t row = shelf->late[i];
+  for (int tries = 0; tries < TRIES && shelf->lates > 0; tries++) {
+    uint32_t at = shelf->late_at < shelf->lates ? shelf->late_at : 0, row = shelf->late[at];
     bool is_left = state_of(stock, row) == ROW_LEFT;
-    enum cv_stock_may one = found != NO_ROW ? CV_STOCK_BUSY
-                            : is_left       ? may(data, stock->config.first_worker + owner_of(stock, row))
-                                            : CV_STOCK_OUT;
-    if (one == CV_STOCK_BUSY) {
-      shelf->late[kept++] = row;
+    enum cv_stock_may one = is_left ? may(data, stock->config.first_worker + owner_of(stock, row)) : CV_STOCK_OUT;
+    shelf->late_at = at + (one == CV_STOCK_BUSY);
+    if (one != CV_STOCK_BUSY) {
+      shelf->late[at] = shelf->late[--shelf->lates];
     }
-    found = one == CV_STOCK_COMES ? row : found;
+    if (one == CV_STOCK_COMES) {
+      return row;
+    }
   }
-  shelf->lates = kept;
-  return found;
+  return NO_ROW;
 }
 
 static bool is_late(const struct shelf *shelf, uint32_t row) {

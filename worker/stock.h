@@ -30,7 +30,7 @@
 #define CV_STOCK_NONE UINT32_MAX
 
 /* Rows of an arm that wait for their persons. */
-enum { CV_STOCK_LATE = 8 };
+enum { CV_STOCK_LATE = 64 };
 
 /* Whether a person may come. */
 enum cv_stock_may { CV_STOCK_COMES, CV_STOCK_BUSY /* later */, CV_STOCK_OUT };
