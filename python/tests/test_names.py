@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 
 def test_a_spec_is_sent_with_normal_names():
-    message = Spec("\ufeffCafe\u0301 ", 3, names=["Cafe\u0301", "\u00a0Bar\u3000", "\u0645\u06cc\u200c\u062e"]).message()
-    assert message.name == "Caf\u00e9" and list(message.names) == ["Caf\u00e9", "Bar", "\u0645\u06cc\u200c\u062e"]
+    persian = "\u0645\u06cc\u200c\u062e"
+    message = Spec("\ufeffCafe\u0301 ", 3, names=["Cafe\u0301", "\u00a0Bar\u3000", persian]).message()
+    assert message.name == "Caf\u00e9" and list(message.names) == ["Caf\u00e9", "Bar", persian]
     assert Spec.of(message).message() == message
 
 
