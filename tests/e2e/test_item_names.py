@@ -133,3 +133,21 @@ def test_logs_status_and_exports_of_a_name_from_right_to_left(deployment, tmp_pa
     table = crowdveil("export", "1", "--format", "csv", *as_requester(deployment), cwd=tmp_path).stdout
     assert HEBREW in {field for row in csv.reader(io.StringIO(table)) for field in row}
     assert gateway.wait() == 0
+
+
+def test_gold_items_and_comparisons_know_an_item_by_each_spelling(tmp_path):
+    items = f'{{rewards: bernoulli, seed: 1, list: [{{name: "{NFC}", mean: .9}}, {{name: b, mean: .1}}]}}'
+    for known, said in ((f'"{NFD}": 1, "b ": 0', "every item is gold; expected at least one item to score"),
+                        (f'"{NFD}": 1, "{NFC}": 0', f'gold.items names "{NFC}" twice; expected each item once')):
+        with open(campaign(tmp_path, items), "a", encoding="utf-8") as file:
+            file.write(f"gold: {{tolerance: .1, items: {{{known}}}}}\n")
+        done = crowdveil("check", "names.yaml", cwd=tmp_path)
+        assert done.returncode == 2 and said in done.stderr, done.stderr
+    (tmp_path / "duels.csv").write_text(f"a,b,won\n{NFC},Bar,1\nBar ,{NFD},0\n", encoding="utf-8")
+    path = campaign(tmp_path, "{source: csv, path: duels.csv, item: a, versus: b, score: won, replacement: true}")
+    text = path.read_text(encoding="utf-8").replace("{name: ppar, alpha: 0.2, tokens_per_round: 500}", "pair-sort")
+    path.write_text(text.replace("privacy: {", "privacy: {mechanism: segments, "), encoding="utf-8")
+    done = crowdveil("check", "names.yaml", cwd=tmp_path)
+    assert done.returncode == 0 and "2 items" in done.stdout, done.stderr
+    for name in (NFC, "Bar"):
+        assert f'duels.csv: "{name}" of line 2 and of line 3 are one item, typed with other' in done.stdout
