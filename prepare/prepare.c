@@ -7,6 +7,7 @@
 #include "common/base/text.h"
 #include "common/campaign/complete.h"
 #include "common/crypto/crypto.h"
+#include "prepare/first_plan.h"
 #include "thirdparty/policy/policy.h"
 
 /* Random seeds are short, so that a person can type them again. */
@@ -102,80 +103,20 @@ static enum cv_err take_truth(struct cv_prepared *prepared, struct cv_why *why) 
   return CV_OK;
 }
 
-/* The caller frees both. */
-static enum cv_err make_first_plan(const struct cv_prepared *prepared, struct cv_policy **ret_policy,
-                                   struct cv_policy_step *ret_step, struct cv_why *why) {
-  struct cv_policy *policy;
-  enum cv_err err = cv_policy_new(&prepared->file.spec, prepared->seed, &policy);
-  if (err != CV_OK) {
-    return cv_fail(why, err, "%s", cv_err_text(err));
-  }
-  err = cv_policy_step(policy, 1, ret_step);
-  if (err != CV_OK) {
-    cv_policy_step_fini(ret_step);
-    cv_policy_free(policy);
-    return cv_fail(why, err, "%s", cv_err_text(err));
-  }
-  *ret_policy = policy;
-  return CV_OK;
-}
-
 enum cv_err cv_prepare_first_tokens(const struct cv_prepared *prepared, uint64_t *ret, struct cv_why *why) {
-  struct cv_policy *policy;
+  struct cv_policy *policy = NULL;
   struct cv_policy_step step = {0};
-  CV_TRY(make_first_plan(prepared, &policy, &step, why));
+  enum cv_err err = cv_policy_new(&prepared->file.spec, prepared->seed, &policy);
+  if (err == CV_OK) {
+    err = cv_policy_step(policy, 1, &step);
+  }
   *ret = 0;
-  for (size_t i = 0; i < step.wants && !step.done; i++) {
+  for (size_t i = 0; err == CV_OK && i < step.wants && !step.done; i++) {
     *ret += step.want[i].tokens;
   }
   cv_policy_step_fini(&step);
   cv_policy_free(policy);
-  return CV_OK;
-}
-
-/* A want of the first plan that the rows do not last for, if that ends the campaign. */
-static const struct cv_want *find_short(const struct cv_prepared *prepared, struct cv_policy *policy,
-                                        const struct cv_policy_step *step) {
-  const struct cv_want *found = NULL;
-  size_t lacking = 0;
-  bool goes_on = true;
-  for (size_t i = 0; i < step->wants; i++) {
-    const struct cv_want *want = &step->want[i];
-    if (cv_quality_rows(prepared->source.quality, want->arm) < want->tokens) {
-      found = want;
-      lacking++;
-      goes_on = cv_policy_exhaust(policy, want->arm) && goes_on;
-    }
-  }
-  return goes_on && lacking < step->wants ? NULL : found;
-}
-
-/*
- * Rows that are used once have to last for the first plan: of every item if the policy cannot go on without one, else
- * of some item, or no release can ever be made.
- */
-static enum cv_err check_first_plan(const struct cv_prepared *prepared, struct cv_why *why) {
-  const struct cv_items *items = &prepared->file.items;
-  if (items->source != CV_SOURCE_CSV || items->csv.replacement) {
-    return CV_OK;
-  }
-  struct cv_policy *policy;
-  struct cv_policy_step step = {0};
-  CV_TRY(make_first_plan(prepared, &policy, &step, why));
-  enum cv_err err = CV_OK;
-  const struct cv_want *want = find_short(prepared, policy, &step);
-  if (want != NULL) {
-    uint64_t rows = cv_quality_rows(prepared->source.quality, want->arm);
-    err = cv_fail(why, CV_ERR_INVALID,
-                  "%s:%u: item \"%s\" has %llu rows in %s, but the first plan needs %u of them; expected a larger "
-                  "epsilon%s",
-                  prepared->file.path, items->line, cv_text_shown(prepared->name[want->arm]).text,
-                  (unsigned long long)rows, items->csv.file, want->tokens,
-                  cv_spec_is_local(&prepared->file.spec) ? " or fewer items" : ", fewer items or replacement: true");
-  }
-  cv_policy_step_fini(&step);
-  cv_policy_free(policy);
-  return err;
+  return err == CV_OK ? CV_OK : cv_fail(why, err, "%s", cv_err_text(err));
 }
 
 /* Moves the prepared campaign to *ret, or frees it on an error. */
@@ -205,7 +146,7 @@ enum cv_err cv_prepare_file(struct cv_campaign_file *campaign, uint64_t seed, st
     err = take_truth(&prepared, why);
   }
   if (err == CV_OK) {
-    err = check_first_plan(&prepared, why);
+    err = cv_first_plan_check(&prepared, why);
   }
   return hand_out(err, &prepared, ret);
 }

@@ -44,7 +44,8 @@ def test_rows_are_used_once_unless_the_file_says_otherwise(tmp_path):
     write_films(tmp_path)
     done = crowdveil("up", "films.yaml", cwd=tmp_path)
     assert done.returncode == 2 and done.stderr.count("\n") == 1
-    assert "but the first plan needs 300 of them; expected a larger epsilon, fewer items or replacement" in done.stderr
+    assert "but the first plan needs 300 of them; expected " in done.stderr
+    assert done.stderr.endswith("items.replacement: true or 300 rows of each item\n"), done.stderr
 
 
 def test_rows_that_do_not_last_for_a_first_plan_are_refused(tmp_path):
@@ -55,11 +56,69 @@ def test_rows_that_do_not_last_for_a_first_plan_are_refused(tmp_path):
     done = crowdveil("up", "films.yaml", cwd=tmp_path)
     assert done.returncode == 2 and done.stderr.count("\n") == 1
     assert re.search(r'films.yaml:\d+: item "[^"]+" has \d+ rows in \S+, but the first plan needs \d+ of them; '
-                     r"expected a larger epsilon, fewer items or replacement: true", done.stderr), done.stderr
+                     r"expected .*items\.replacement: true or \d+ rows of each item\n", done.stderr), done.stderr
+
+
+ONE = """campaign: one
+items: {source: csv, path: one.csv, item: item, score: score, scale: [0, 1]MORE}
+policy: POLICY
+privacy: PRIVACY
+"""
+
+
+def advised(folder, rows=4, items="A", policy="{name: ppar-kl, alpha: 0.1}",
+            privacy="{mechanism: none, third_party: trusted}", more=""):
+    """What `check` names as of help; None: nothing is wrong."""
+    many = [rows * (10 if len(items) > 1 and i < 2 else 1) for i in range(len(items))]
+    (folder / "one.csv").write_text("item,score\n" + "".join(
+        f"{item},{i % 2}\n" for item, n in zip(items, many) for i in range(n)))
+    (folder / "one.yaml").write_text(ONE.replace("POLICY", policy).replace("PRIVACY", privacy).replace("MORE", more))
+    done = crowdveil("check", "one.yaml", cwd=folder)
+    if done.returncode == 0:
+        return None
+    found = re.search(r"the first plan needs \d+ of them; expected (.*) or (\d+ rows of each item)\n$", done.stderr)
+    assert done.returncode == 2 and found, done.stderr
+    return [*found[1].split(", "), found[2]]
+
+
+def test_only_what_helps_is_advised(tmp_path):
+    """One item without noise: neither a larger epsilon nor fewer items would help."""
+    policy, replacement, rows = advised(tmp_path)
+    assert policy.startswith("policy ppar with tokens_per_round: ") and replacement == "items.replacement: true"
+    name, size = re.match(r"policy (\S+) with (tokens_per_round: \d+)", policy).groups()
+    assert advised(tmp_path, policy=f"{{name: {name}, alpha: 0.1, {size}}}") is None
+    assert advised(tmp_path, more=", replacement: true") is None
+    number = int(rows.split()[0])
+    assert advised(tmp_path, rows=number) is None and advised(tmp_path, rows=number - 1) is not None
+
+
+@pytest.mark.parametrize("policy", ["{name: ppar, alpha: 0.1}", "{name: ppar-kl, alpha: 0.1}"])
+@pytest.mark.parametrize("privacy", [
+    "{mechanism: hybrid, epsilon: 0.02}", "{mechanism: segments, epsilon: 1}",
+    "{mechanism: none, privatizer: {name: randomized-response, epsilon: 0.1}}"])
+def test_each_advice_helps(policy, privacy, tmp_path):
+    for advice in advised(tmp_path, 10, "ABCDEFGH", policy, privacy) or []:
+        changed = {"policy": policy, "privacy": privacy, "rows": 10, "more": ""}
+        key, _, value = advice.partition(": ")
+        if key == "policy.tokens_per_round":
+            changed["policy"] = policy.replace("}", f", tokens_per_round: {value}}}")
+        elif key.startswith("policy "):
+            name = key.split()[1]
+            changed["policy"] = re.sub("name: [^,}]*", f"name: {name}", policy)
+            if value:
+                changed["policy"] = changed["policy"].replace("}", f", tokens_per_round: {value}}}")
+        elif key.endswith(".epsilon"):
+            changed["privacy"] = re.sub(r"epsilon: [\d.]+", f"epsilon: {value}", privacy)
+        elif key.startswith("items."):
+            changed["more"] = f", {key[6:]}: {value}"
+        else:
+            changed["rows"] = int(advice.split()[0])
+        rest = {name: changed[name] for name in ("policy", "privacy", "more")}
+        assert advised(tmp_path, changed["rows"], "ABCDEFGH", **rest) is None, advice
 
 
 @pytest.mark.parametrize("more, why", [
-    ("", "the first plan needs 300 of them; expected a larger epsilon or fewer items"),
+    ("", "or 300 rows of each item"),
     ("graph: {p: 0.2, seed: 7}\n",
      "expected items with simulated scores, since a privatizer randomizes each row once")])
 def test_no_advice_to_draw_rows_again_behind_a_privatizer(tmp_path, more, why):
@@ -69,7 +128,7 @@ def test_no_advice_to_draw_rows_again_behind_a_privatizer(tmp_path, more, why):
     campaign.write_text(re.sub(r"privacy: .*", privacy, campaign.read_text()) + more)
     done = crowdveil("up", "films.yaml", cwd=tmp_path)
     assert done.returncode == 2 and done.stderr.count("\n") == 1
-    assert done.stderr.endswith(f"{why}\n"), done.stderr
+    assert done.stderr.endswith(f"{why}\n") and "replacement: true" not in done.stderr, done.stderr
 
 
 @pytest.mark.usefixtures("worker_program")
