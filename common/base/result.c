@@ -29,7 +29,7 @@ const char *cv_end_usual_why(enum cv_end end) {
       [CV_END_REFUSED] = "a party refused it",
       [CV_END_BUDGET] = "the next plan costs more than is left of the budget",
       [CV_END_RECOVERED] = "the broker went on from an older copy of its state",
-      [CV_END_USED_UP] = "the policy cannot go on without the items whose data are used up",
+      [CV_END_USED_UP] = "the data of items are used up without which the policy cannot go on, or that have no class yet",
   };
   return (unsigned)end < CV_END_COUNT ? why[end] : "";
 }
