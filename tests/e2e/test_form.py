@@ -296,6 +296,7 @@ def test_a_crowd_whose_own_limit_is_used_up_says_so_everywhere(deployment):
     assert world.gateway.text().count(why) <= 2, "once a campaign"
     done = crowdveil("watch", str(second), *link)
     assert says in done.stdout, done.stdout
+    assert why in crowdveil("status", *link).stdout.split("\n")[-2], "after the end, too"
     config = deployment.folder / "gateway-101-120.yaml"
     found = crowdveil("doctor", config)
     assert found.returncode == 1, found.stdout

@@ -90,12 +90,15 @@ class Interrogation:
 
 
 class Patient(Interrogation):
-    """Ends when no worker has come for two seconds."""
+    """Ends when no worker has come for two seconds, or the campaign is declined: then workers come for news only."""
 
-    def ask(self, broker, arrived, *rest):
+    def ask(self, broker, arrived, campaign, *rest):
         broker.sock.settimeout(2)
         try:
-            return super().ask(broker, arrived, *rest)
+            while not arrived:
+                broker.hear()
+            is_declined = any(decline.campaign == campaign for decline in broker.declines)
+            return not is_declined and super().ask(broker, arrived, campaign, *rest)
         except TimeoutError:
             self.is_over = True
             raise
@@ -342,7 +345,9 @@ def test_who_is_asked_under_another_number_has_answered(source, tmp_path):
         broker = source(questions, file)
         assert len(questions.values[0]) == tokens, questions.values
         assert questions is other or broker.declines
-        assert {decline.why for decline in broker.declines} <= {"this worker has been asked about this item already"}
+        assert {decline.why for decline in broker.declines} <= {
+            "this worker has been asked about this item already",
+            "1 of 1 workers have answered all that this name asks, each once; expected others"}
 
 
 def test_without_a_privatizer_another_number_is_another_campaign(source, tmp_path):
@@ -434,7 +439,9 @@ def test_a_simulated_crowd_is_large_enough_for_its_hardest_item(tmp_path):
     assert (result["ended"], result["tokens"]) == ("token limit", 6000)
     assert max(result["item_tokens"].values()) > 2000
     planned = crowdveil("plan", "close.yaml", cwd=tmp_path).stdout
-    assert "if each gives 3 scores (tokens_per_worker); more where an item needs as many answers" in planned
+    assert "if each gives 3 scores (tokens_per_worker), of each item one" in planned
+    people, = re.findall(r"^people +([\d,]+) ", planned, re.M)
+    assert 2000 < int(people.replace(",", "")) <= 6000, "not a third of the tokens"
 
 
 # --- two gateways
