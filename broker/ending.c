@@ -41,10 +41,6 @@ void cv_broker_campaign_archive(struct cv_broker *broker, const struct cv_broker
   cv_broker_campaign_progress(broker, campaign, &ended->progress);
   ended->ended_wall_ms = campaign->ended_wall_ms;
   ended->progress.used_up_arms = ended->progress.used_ups = 0; /* a status answer of many has no room for them */
-  bool is_short = campaign->end == CV_END_IDLE || campaign->end == CV_END_DEADLINE;
-  if (is_short && ended->progress.declineds > 0) {
-    cv_text_print(ended->progress.why, sizeof(ended->progress.why), "%s", ended->progress.declined[0].why);
-  }
   ended->progress.declined_all = ended->progress.declineds = 0;
   memcpy(ended->thirdparty, campaign->thirdparty, sizeof(ended->thirdparty));
   ended->over_due = campaign->two != NULL && !campaign->two->ended;
@@ -75,6 +71,15 @@ void cv_broker_campaign_over(struct cv_broker *broker, struct cv_broker_campaign
   cv_broker_campaign_leave_open(broker, campaign);
 }
 
+/* Of a campaign for which nobody came: the commonest reason of those who could have, if they said one. */
+static void tell_who_stayed_away(struct cv_broker *broker, struct cv_broker_campaign *campaign) {
+  struct cv_progress progress;
+  cv_broker_campaign_progress(broker, campaign, &progress);
+  if (progress.declineds > 0) {
+    cv_text_print(campaign->why, sizeof(campaign->why), "%s", progress.declined[0].why);
+  }
+}
+
 void cv_broker_campaign_stop(struct cv_broker *broker, struct cv_broker_campaign *campaign, enum cv_end end,
                              const char *why) {
   if (campaign->phase >= CV_PHASE_STOPPING) {
@@ -84,6 +89,9 @@ void cv_broker_campaign_stop(struct cv_broker *broker, struct cv_broker_campaign
    * can never be released. */
   campaign->phase = CV_PHASE_STOPPING;
   cv_broker_campaign_tell(campaign, end, why);
+  if (end == CV_END_IDLE || end == CV_END_DEADLINE) {
+    tell_who_stayed_away(broker, campaign);
+  }
   campaign->purge = true;
   cv_sharing_abandon(broker, campaign);
   cv_broker_campaign_free_secrets(campaign);

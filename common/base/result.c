@@ -11,7 +11,7 @@ const char *cv_end_text(enum cv_end end) {
       [CV_END_NONE] = "running",          [CV_END_COMPLETE] = "complete",   [CV_END_TOKENS] = "token limit",
       [CV_END_DEADLINE] = "deadline",     [CV_END_IDLE] = "no workers",     [CV_END_CANCELLED] = "cancelled",
       [CV_END_LEDGER] = "privacy budget", [CV_END_FROZEN] = "frozen",       [CV_END_REFUSED] = "refused",
-      [CV_END_BUDGET] = "budget",         [CV_END_RECOVERED] = "recovered", [CV_END_USED_UP] = "data used up",
+      [CV_END_BUDGET] = "budget",         [CV_END_RECOVERED] = "recovered", [CV_END_USED_UP] = "scores used up",
   };
   return (unsigned)end < CV_END_COUNT ? text[end] : "unknown";
 }
@@ -29,7 +29,7 @@ const char *cv_end_usual_why(enum cv_end end) {
       [CV_END_REFUSED] = "a party refused it",
       [CV_END_BUDGET] = "the next plan costs more than is left of the budget",
       [CV_END_RECOVERED] = "the broker went on from an older copy of its state",
-      [CV_END_USED_UP] = "the data of items are used up without which the policy cannot go on, or that have no class yet",
+      [CV_END_USED_UP] = "nobody can give another score of items without which the policy cannot go on, or that have no class",
   };
   return (unsigned)end < CV_END_COUNT ? why[end] : "";
 }

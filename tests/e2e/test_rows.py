@@ -197,7 +197,7 @@ def test_the_last_persons_may_have_programs_of_their_own(tmp_path):
     file.write_text(file.read_text().replace("scale:", "first_worker: 101, scale:"))
     state = tmp_path / "state"
     done = crowdveil("up", file, "--json", "--worker-processes", "2", "--state", state, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, done.stderr  # the scores are used up
     assert "38 workers on 2 gateways and 2 on their own" in done.stderr
     assert sorted(path.parent.name for path in state.glob("*/given.db")) == [
         "gateway-1", "gateway-2", "worker-139", "worker-140"]
@@ -210,7 +210,7 @@ def test_the_last_persons_may_have_programs_of_their_own(tmp_path):
 def test_rows_beyond_tokens_per_worker_are_said_to_be_unused(tmp_path):
     write_people(tmp_path, each=3)
     done = crowdveil("up", "people.yaml", "--json", "--state", tmp_path / "state", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, done.stderr  # the scores are used up
     assert "tokens_per_worker leaves 40 of its 160 rows unused" in done.stderr
     assert max(given(tmp_path / "state")[0].values()) == 3 and json.loads(done.stdout)["tokens"] <= 120
 
@@ -232,7 +232,7 @@ def test_a_gateway_remembers_the_rows_it_has_given(deployment, tmp_path):
     gateway = deployment.start_worker(f"gateway/1-{PEOPLE}", tmp_path / "people.yaml", config)
     gateway.wait_for("connected as")
     assert crowdveil("submit", tmp_path / "people.yaml", *link).returncode == 0
-    assert crowdveil("watch", *link).returncode == 0  # no person is left that could fill another round
+    assert crowdveil("watch", *link).returncode == 1  # no person is left that could fill another round
     assert gateway.wait() == 0
     rows = given(tmp_path)[1]
     assert len(rows) == PEOPLE * FILMS_SEEN

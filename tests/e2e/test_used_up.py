@@ -56,7 +56,7 @@ def test_an_item_with_few_rows_ends_and_the_others_are_ranked(deployment, tmp_pa
     running = gateways(deployment, path, ranges)
     with deployment.requester() as requester:
         finished = requester.watch(1)
-    assert end_name(finished.progress.end) == "data used up"
+    assert end_name(finished.progress.end) == "used_up"
     assert finished.progress.elapsed_ms < 120_000, "not after the limit of idle time"
     assert [(each.arm, each.tokens, each.wanted) for each in finished.progress.used_up] == [(AT, ROMA, ROUND)]
     assert finished.progress.used_up_arms == 1
@@ -78,7 +78,7 @@ def test_fewer_rows_than_the_smallest_release_never_leave(deployment, tmp_path):
     running = gateways(deployment, path, [(1, 20000)])
     with deployment.requester() as requester:
         finished = requester.watch(1)
-    assert end_name(finished.progress.end) == "data used up"
+    assert end_name(finished.progress.end) == "used_up"
     assert [(each.arm, each.tokens) for each in finished.progress.used_up] == [(AT, 7)]
     assert {each.arm: each.tokens for each in finished.standings}[AT] == 0
     for program in [*running, deployment.broker, deployment.thirdparty]:
@@ -98,7 +98,7 @@ def test_a_restart_in_the_middle_changes_nothing(deployment, tmp_path):
     deployment.start_broker({**changes, "listen": address})
     with deployment.requester() as requester:
         finished = requester.watch(1)
-    assert end_name(finished.progress.end) == "data used up"
+    assert end_name(finished.progress.end) == "used_up"
     assert [(each.arm, each.tokens) for each in finished.progress.used_up] == [(AT, ROMA)]
 
 
@@ -236,7 +236,7 @@ def write_skewed(folder):
 def test_an_item_is_not_first_because_the_others_ran_out_of_rows(tmp_path):
     done = crowdveil("up", write_skewed(tmp_path), "--json", "--state", tmp_path / "state", cwd=tmp_path)
     result = json.loads(done.stdout)
-    assert (done.returncode, result["ended"], result["decided"]) == (1, "data used up", 0), done.stderr
+    assert (done.returncode, result["ended"], result["decided"]) == (1, "scores used up", 0), done.stderr
     assert result["classes"] == [] and result["accuracy"] is None
     assert {name for name, (first, last) in result["class_ranges"].items() if first <= 1 < last} >= {"Good", "Rare"}
     for item, (first, last) in result["class_ranges"].items():

@@ -74,8 +74,9 @@ def end_name(end):
 
 
 def classes(finished):
-    """({class: [arms]}, undecided arms)."""
+    """({class: [arms]}, arms without a class of their own)."""
     ranked, undecided = {}, []
     for standing in finished.standings:
-        (ranked.setdefault(standing.rank_class, []) if standing.rank_class else undecided).append(standing.arm)
+        is_decided = standing.rank_class > 0 and standing.held == 0
+        (ranked.setdefault(standing.rank_class, []) if is_decided else undecided).append(standing.arm)
     return ranked, undecided
