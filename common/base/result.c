@@ -29,7 +29,7 @@ const char *cv_end_usual_why(enum cv_end end) {
       [CV_END_REFUSED] = "a party refused it",
       [CV_END_BUDGET] = "the next plan costs more than is left of the budget",
       [CV_END_RECOVERED] = "the broker went on from an older copy of its state",
-      [CV_END_USED_UP] = "nobody can give another score of items without which the policy cannot go on, or that have no class",
+      [CV_END_USED_UP] = "items whose scores are used up have no class, or the policy cannot go on without them",
   };
   return (unsigned)end < CV_END_COUNT ? why[end] : "";
 }

@@ -227,8 +227,8 @@ def write_skewed(folder):
     path = folder / "skew.yaml"
     path.write_text("campaign: skew\n"
                     "items: {source: csv, path: skew.csv, item: item, score: score, scale: [0, 1]}\n"
-                    "policy: {name: ppar, alpha: .1, tokens_per_round: 40}\n"
-                    "privacy: {mechanism: segments, epsilon: .5, share_names: true}\n"
+                    "policy: {name: ppar, alpha: 0.1, tokens_per_round: 40}\n"
+                    "privacy: {mechanism: segments, epsilon: 0.5, share_names: true}\n"
                     "limits: {idle: 60s}\n")
     return path
 

@@ -199,7 +199,7 @@
   MUST(FORKS, "forks of shared databases, refused")                                \
   MUST(LATE_DIALS, "brokers refused by the third-party, for a later term")         \
   MUST(LASTS, "last releases of arms whose data are used up")                      \
-  MAY(END_USED_UP, "campaigns ended: scores used up")                                \
+  MAY(END_USED_UP, "campaigns ended: scores used up")                              \
   MUST(END_REFUSED, "campaigns ended: refused")
 
 #define TALLY_NAME(name, text) TALLY_##name,
