@@ -245,7 +245,8 @@ class Crew:
 
     def _decline_stalled(self) -> None:
         """Says of a campaign that no worker may give another token, if what bars them the broker cannot know."""
-        waiting = {open_.campaign for open_ in (*self.questions.values(), *self.pending.values())}
+        waiting = ({question.campaign for question in self.questions.values()}
+                   | {pending.campaign for pending in self.pending.values()})
         live = [terms for terms in self.campaigns.values()
                 if self.stall_due and terms.law and terms.told and not terms.done and terms.message.id not in waiting]
         for terms in live:
