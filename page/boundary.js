@@ -251,7 +251,7 @@ export class Boundary {
         : el(
             "p",
             { class: "quiet" },
-            `${nameOf(campaign, this.chosen)} ${verdict(campaign, last)}: ${comparison(last)}`,
+            `${nameOf(campaign, this.chosen)} ${verdict(campaign, last, row)}: ${comparison(last)}`,
           ),
     ];
   }

@@ -56,6 +56,7 @@ export class Decisions {
   entry(campaign, history, place, fresh) {
     const decision = history.decisions[place];
     const index = history.stepOfDecision(place);
+    const row = history.rowOf(decision[2], index);
     const round = el(
       "button",
       { type: "button", class: "plain", title: "Go to this round" },
@@ -67,7 +68,7 @@ export class Decisions {
       "li",
       { class: fresh ? `${kind} fresh` : kind },
       icon(settles(decision) ? "lock" : "down"),
-      el("p", {}, el("b", {}, nameOf(campaign, decision[2])), ` ${verdict(campaign, decision)}`),
+      el("p", {}, el("b", {}, nameOf(campaign, decision[2])), ` ${verdict(campaign, decision, row)}`),
       round,
       el("p", { class: "sum" }, comparison(decision)),
     );
@@ -83,7 +84,10 @@ export class Decisions {
       this.waiting = false;
       const news = history.decisions.slice(this.said);
       this.said = history.decisions.length;
-      const told = news.slice(-3).map((decision) => `${nameOf(campaign, decision[2])} ${verdict(campaign, decision)}`);
+      const told = news.slice(-3).map((decision) => {
+        const row = history.rowOf(decision[2], history.last);
+        return `${nameOf(campaign, decision[2])} ${verdict(campaign, decision, row)}`;
+      });
       const more = news.length > told.length ? `${count(news.length)} decisions. Among them: ` : "";
       const line = el("p", {}, `${more}${told.join("; ")}.`);
       byId("spoken").replaceChildren(line);

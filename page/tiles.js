@@ -70,7 +70,7 @@ function settled({ campaign, rows }) {
   }
   const done = rows.filter(decided);
   const still = rows.filter(parked).length;
-  const classes = rows.reduce((most, row) => Math.max(most, row?.[1] ?? 0), 0);
+  const classes = done.reduce((most, row) => Math.max(most, row[1]), 0);
   return {
     name: "Settled",
     value: `${done.length} of ${campaign.arms}`,

@@ -145,12 +145,13 @@ export function settles(decision) {
   return decision[1] === "settle";
 }
 
-/** "locks into class 1" */
-export function verdict(campaign, decision) {
+/** "locks into class 1"; `row` is the item's standing after it: with items that were given up it may still be open. */
+export function verdict(campaign, decision, row) {
   if (campaign.kind === "graph") {
     return settles(decision) ? "is the best" : "is dropped";
   }
-  return settles(decision) ? `locks into class ${decision[3]}` : `is below class ${decision[3]}`;
+  const rest = held(row) ? " of the items that are left" : "";
+  return settles(decision) ? `locks into class ${decision[3]}${rest}` : `is below class ${decision[3]}`;
 }
 
 /* So many decimals that two different numbers look different, at least three; three if six are not enough. */
