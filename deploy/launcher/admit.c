@@ -2,6 +2,7 @@
 #include "deploy/launcher/admit.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "common/config/command.h"
 
@@ -58,7 +59,7 @@ int cv_admit_ask(const struct cv_config_table *table, const struct cv_client_set
     missing = given[i] == NULL ? i : missing;
   }
   *ret_asked = some == CV_COUNT(given);
-  if (some == 0) {
+  if (some == 0 && strcmp(client->broker, CV_CLIENT_BROKER) == 0) {
     return 0;
   }
   if (!*ret_asked) {

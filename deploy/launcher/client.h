@@ -33,6 +33,9 @@ struct cv_client_settings {
     .help = "how long to try to reach the broker again after a lost connection while the campaign runs"         \
   }
 
+/* Where a broker is if nobody says otherwise. */
+#define CV_CLIENT_BROKER "127.0.0.1:7401"
+
 /* The rules for these settings, as the field `client` of a command's settings; `is_needed`: the command cannot do
  * without a broker. */
 #define CV_CLIENT_RULES_AS(owner, field, is_needed)                                                        \
@@ -44,7 +47,7 @@ struct cv_client_settings {
       {.key = "broker",                                                                                    \
        .type = CV_CONFIG_ADDRESSES,                                                                        \
        .offset = offsetof(owner, field.broker),                                                            \
-       .fallback = "127.0.0.1:7401",                                                                       \
+       .fallback = CV_CLIENT_BROKER,                                                                       \
        .help = "address of the broker, or those of its processes, of which one is active"},                \
       {.key = "broker_name",                                                                               \
        .type = CV_CONFIG_PARTY,                                                                            \

@@ -156,6 +156,8 @@ def test_a_command_without_all_options_of_a_broker_says_which_one_is_missing(tmp
     for command in ("check", "plan"):
         done = crowdveil(command, path, "--broker-name", "main", "--tls-ca", path, "--tls-cert", path)
         assert done.returncode == 2 and "--tls-key is missing" in done.stderr, done.stderr
+        done = crowdveil(command, path, "--broker", "127.0.0.1:1")
+        assert done.returncode == 2 and " is missing; expected it with the other options" in done.stderr, done.stderr
 
 
 # ---- what ended a campaign
