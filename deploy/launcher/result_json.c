@@ -188,7 +188,7 @@ static json_t *with_rest(json_t *result, const struct cv_outcome *outcome) {
 
 json_t *cv_result_json(const struct cv_outcome *outcome, const char *policy) {
   if (outcome->kind != CV_POLICY_RANKING) {
-    return cv_pulls_json(outcome, policy);
+    return cv_json_set(cv_pulls_json(outcome, policy), "contradictions", contradictions_json(outcome));
   }
   const struct cv_progress *progress = &outcome->progress;
   uint32_t right;
