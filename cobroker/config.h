@@ -18,7 +18,7 @@ enum { CV_COBROKER_JOURNAL_BYTES = 1 << 20 /* default length of the journal befo
 struct cv_cobroker_config {
   char broker[CV_NAME_BYTES];   /* the one broker that may connect ... */
   struct cv_duo duo;            /* ... with this key; and the key of this co-broker's own certificate */
-  struct cv_gate_limits limits; /* `campaigns`: open at once, over all requesters; `kept`: records of ended ones */
+  struct cv_gate_limits limits; /* over all requesters: open at once, opened a minute, records kept */
   uint32_t sessions;            /* most sessions of workers and gateways */
   cv_digest_fn *digest;
   struct cv_rng *noise; /* source of the noise's randomness */

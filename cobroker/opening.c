@@ -49,6 +49,22 @@ enum cv_err cv_cobroker_check_spec(const struct cv_spec *spec, const struct cv_g
 
 /* ---- a new campaign ---- */
 
+enum { MINUTE_MS = 60000 };
+
+/* Each new campaign costs a commit and lines of log and audit log, for good, even if the broker ends it at once. */
+static enum cv_err check_rate(struct cv_cobroker *core, struct cv_why *why) {
+  uint32_t most = core->config.limits.submits;
+  if (core->now_ms - core->minute_ms >= MINUTE_MS) {
+    core->minute_ms = core->now_ms;
+    core->minute_opened = 0;
+  }
+  return most == 0 || core->minute_opened < most
+             ? CV_OK
+             : cv_fail(why, CV_ERR_LIMIT,
+                       "%u campaigns were opened within a minute; expected at most %u; try again later",
+                       core->minute_opened, most);
+}
+
 static enum cv_err check_new(struct cv_cobroker *core, const struct cv_share_open *open, struct cv_why *why) {
   const struct cv_share_position *position = &open->position;
   unsigned long long id = position->campaign;
@@ -57,7 +73,7 @@ static enum cv_err check_new(struct cv_cobroker *core, const struct cv_share_ope
                    (unsigned long long)core->archive.past.campaigns + 1);
   }
   /* Another verify key for a token that was verified before would give its score away. */
-  if (position->plans + position->batches + position->closings > 0) {
+  if (position->plans > 0 || position->batches > 0 || position->closings > 0) {
     return cv_fail(why, CV_ERR_DENIED,
                    "campaign %llu has %llu plans at the broker, and is unknown here: this co-broker's state was lost",
                    id, (unsigned long long)position->plans);
@@ -66,6 +82,7 @@ static enum cv_err check_new(struct cv_cobroker *core, const struct cv_share_ope
     return cv_fail(why, CV_ERR_LIMIT, "%u campaigns are open; expected at most %u", HASH_COUNT(core->campaigns),
                    core->config.limits.campaigns);
   }
+  CV_TRY(check_rate(core, why));
   if (open->deadline_ms != 0 && core->wall_ms >= open->deadline_ms) {
     return cv_fail(why, CV_ERR_DENIED, "the deadline of campaign %llu has passed", id);
   }
@@ -116,6 +133,7 @@ static enum cv_err begin(struct cv_cobroker *core, const struct cv_share_open *o
   }
   explicit_bzero(key, sizeof(key));
   CV_TRY(err);
+  core->minute_opened++;
   memcpy(campaign->requester, open->requester, sizeof(campaign->requester));
   set_deadline(core, campaign, open->deadline_ms);
   campaign->fresh = true;

@@ -301,6 +301,7 @@ struct cv_gate_limits cv_cobroker_settings_limits(const struct cv_cobroker_setti
                                  .release_tokens = (uint32_t)settings->limit_release_tokens,
                                  .arms = (uint32_t)settings->limit_arms,
                                  .campaigns = (uint32_t)settings->limit_campaigns,
+                                 .submits = (uint32_t)settings->limit_submits,
                                  .kept = (uint32_t)settings->limit_kept,
                                  .tokens = settings->limit_tokens,
                                  .chunks = (uint32_t)settings->limit_chunks,

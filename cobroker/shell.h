@@ -14,7 +14,8 @@ struct cv_cobroker_settings {
   struct cv_daemon_settings daemon;
   char *listen, *broker_name, *broker_key, *state, *anchor, *seal_key;
   double limit_epsilon, limit_delta, limit_worker_epsilon;
-  uint64_t limit_release_tokens, limit_arms, limit_campaigns, limit_tokens, limit_chunks, limit_kept, limit_sessions;
+  uint64_t limit_release_tokens, limit_arms, limit_campaigns, limit_submits, limit_tokens, limit_chunks, limit_kept,
+      limit_sessions;
   uint64_t handshakes, hellos, connections;
   bool noise_seeded;
   uint64_t noise_seed;

@@ -40,6 +40,8 @@ struct cv_cobroker {
   uint64_t fold_until;    /* the round writes what was dirty at this commit; 0 = no round runs */
   size_t gathered;        /* tokens judged for the next batch */
   uint64_t now_ms, wall_ms, swept_ms;
+  uint64_t minute_ms; /* the begin of a minute, and the campaigns that were opened in it */
+  uint32_t minute_opened;
   struct cv_cobroker_figures figures;
 };
 

@@ -256,6 +256,53 @@ static void test_records_are_bounded(void **state) {
   world_end(&world);
 }
 
+/* A broker that opens and ends one campaign after the other cannot fill the co-broker's disk at its own speed. */
+static void test_new_campaigns_a_minute_are_bounded(void **state) {
+  struct world world;
+  world_make(&world);
+  turn(&world);
+  world.submits = 4;
+  restart(&world);
+  unsigned opened = 0;
+  for (uint64_t id = 2; id < 12; id++) {
+    struct cv_share_open open = open_of_test(&world);
+    struct cv_share_end over = {.campaign = id, .reason = CV_END_COMPLETE};
+    open.position.campaign = id;
+    open_with(&world, &open);
+    opened += world.opened_why[0] == '\0';
+    say(&world, world.broker, &(struct cv_share_frame){.overs = 1, .over = &over});
+    turn(&world);
+  }
+  assert_int_equal(opened, 4);
+  assert_string_equal(world.opened_why, "4 campaigns were opened within a minute; expected at most 4; try again later");
+  world.now_ms += 60000;
+  cv_cobroker_tick(world.core, world.now_ms, world.now_ms);
+  struct cv_share_open open = open_of_test(&world);
+  open.position.campaign = 12;
+  open_with(&world, &open);
+  assert_string_equal(world.opened_why, "");
+  world_end(&world);
+}
+
+/* The numbers are the broker's, and may be any: together they must not look like a new campaign. */
+static void test_a_position_that_wraps_is_none_of_a_new_campaign(void **state) {
+  struct world world;
+  world_make(&world);
+  turn(&world);
+  struct cv_share_open open = open_of_test(&world);
+  open.position.campaign = 2;
+  open.position.plans = open.position.batches = UINT64_C(1) << 63;
+  open_with(&world, &open);
+  assert_non_null(strstr(world.opened_why, "is unknown here: this co-broker's state was lost"));
+  open.position.plans = UINT64_MAX;
+  open.position.batches = 0;
+  open.position.closings = 1;
+  open_with(&world, &open);
+  assert_non_null(strstr(world.opened_why, "is unknown here: this co-broker's state was lost"));
+  assert_null(cv_cobroker_campaign_find(world.core, 2));
+  world_end(&world);
+}
+
 /* Shares under another context must never be verified with the same key. */
 static void test_another_key_of_a_broker_freezes(void **state) {
   struct world world;
@@ -463,6 +510,8 @@ int main(void) {
       cmocka_unit_test(test_positions_on_the_way),
       cmocka_unit_test(test_what_is_not_opened),
       cmocka_unit_test(test_records_are_bounded),
+      cmocka_unit_test(test_new_campaigns_a_minute_are_bounded),
+      cmocka_unit_test(test_a_position_that_wraps_is_none_of_a_new_campaign),
       cmocka_unit_test(test_another_key_of_a_broker_freezes),
       cmocka_unit_test(test_plans),
       cmocka_unit_test(test_plans_that_are_refused),

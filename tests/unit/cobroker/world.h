@@ -110,7 +110,7 @@ struct world {
   unsigned got_answers, got_halves, got_plans, got_refused, got_opened, got_ended, got_sessions, got_turned,
       got_goodbyes;
   uint64_t worker_epsilon_micro, journal_bytes;
-  uint32_t sessions, kept, campaigns, chunks;
+  uint32_t sessions, kept, campaigns, submits, chunks;
   bool repeat; /* the campaign may ask a worker again */
   struct cv_duo duo;
   char line[512]; /* the last one in the log */
@@ -534,6 +534,7 @@ static inline struct cv_cobroker_config config_of_test(struct world *world) {
                                                 .release_tokens = 5,
                                                 .arms = 10,
                                                 .campaigns = world->campaigns,
+                                                .submits = world->submits,
                                                 .kept = world->kept,
                                                 .tokens = 1000000,
                                                 .chunks = world->chunks},
