@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/config/command.h"
 
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include "common/base/nearest.h"
 #include "common/base/text.h"
 #include "common/config/rules.h"
+#include "common/config/standard.h"
 
 static void print_help(FILE *to, const char *program, const char *about, const struct cv_command *commands,
                        size_t count) {
@@ -45,10 +45,8 @@ static bool is_any(const char *word, const char *name, const char *letter) {
   return strcmp(word, name) == 0 || strcmp(word, letter) == 0;
 }
 
-int cv_command_main(const char *program, const char *about, const struct cv_command *commands, size_t count, int argc,
-                    char **argv) {
-  /* A reader that closes the pipe early (`| head`) is an error of a write, not the end of the process. */
-  (void)signal(SIGPIPE, SIG_IGN);
+static int run(const char *program, const char *about, const struct cv_command *commands, size_t count, int argc,
+               char **argv) {
   /* On standard error, because a script that forgets the command must not take the help for its output. */
   if (argc < 2) {
     print_help(stderr, program, about, commands, count);
@@ -56,19 +54,25 @@ int cv_command_main(const char *program, const char *about, const struct cv_comm
   }
   if (is_any(argv[1], "--help", "-h") || strcmp(argv[1], "help") == 0) {
     print_help(stdout, program, about, commands, count);
-    return cv_config_written(program, 0);
+    return 0;
   }
   if (is_any(argv[1], "--version", "-V")) {
     cv_config_print_version(program);
-    return cv_config_written(program, 0);
+    return 0;
   }
   for (size_t i = 0; i < count; i++) {
     if (strcmp(argv[1], commands[i].name) == 0) {
-      return cv_config_written(program, commands[i].run(argc - 1, argv + 1));
+      return commands[i].run(argc - 1, argv + 1);
     }
   }
   print_unknown(program, argv[1], commands, count);
   return 2;
+}
+
+int cv_command_main(const char *program, const char *about, const struct cv_command *commands, size_t count, int argc,
+                    char **argv) {
+  cv_standard_open();
+  return cv_standard_close(program, run(program, about, commands, count, argc, argv));
 }
 
 /* Returns true if `text` is a prefix of the option's name; *ret_whole is true if it is the whole name. */

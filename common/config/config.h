@@ -72,9 +72,6 @@ CV_MUST_USE int cv_config_start_with(const struct cv_config_table *table, int ar
 /* Reads a file without options; a missing required key is an error. */
 CV_MUST_USE enum cv_err cv_config_load(const struct cv_config_table *table, const char *path, void *into,
                                        struct cv_why *why);
-/* What a program returns after its last line on standard output: `status`, or 1 with one line on standard error if that
- * is 0 and not everything could be written. A reader that has gone (`| head`) is no error of a person's. */
-CV_MUST_USE int cv_config_written(const char *program, int status);
 /* The version of the program, and what it was built from, as deploy/revision says it; "" if that is not known, as in a
  * program that has no revision.c. */
 const char *cv_config_version(void);

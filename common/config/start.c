@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -314,14 +313,6 @@ static enum cv_err gather(struct cv_settings *settings, const struct options *op
   return err;
 }
 
-int cv_config_written(const char *program, int status) {
-  bool is_written = fflush(stdout) == 0 && ferror(stdout) == 0;
-  if (!is_written && status == 0 && errno != EPIPE) {
-    (void)fprintf(stderr, "%s: standard output: %s\n", program, strerror(errno));
-  }
-  return is_written || status != 0 ? status : 1;
-}
-
 static int fail_start(const struct cv_config_table *table, const struct cv_why *why) {
   (void)fprintf(stderr, "%s: %s\n", table->program, why->text);
   return 2;
@@ -338,7 +329,7 @@ int cv_config_start_with(const struct cv_config_table *table, int argc, char **a
   options_init(&options, table);
   int status = read_options(table, &options, argc, argv, &request, &why);
   if (status >= 0) {
-    return status == 0 ? cv_config_written(table->program, 0) : fail_start(table, &why);
+    return status == 0 ? 0 : fail_start(table, &why);
   }
   struct cv_settings settings;
   if (cv_settings_init(&settings, table->rules, table->count) != CV_OK) {
@@ -360,7 +351,7 @@ int cv_config_start_with(const struct cv_config_table *table, int argc, char **a
   if (err != CV_OK) {
     return fail_start(table, &why);
   }
-  return request.check ? cv_config_written(table->program, 0) : -1;
+  return request.check ? 0 : -1;
 }
 
 const char *cv_config_version(void) {

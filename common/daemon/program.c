@@ -4,10 +4,12 @@
 #include <signal.h>
 
 #include "common/admin/probe.h"
+#include "common/config/standard.h"
 #include "common/daemon/notify.h"
 
-/* A probe needs neither state nor TLS files, and an examination no TLS files that are not there yet. */
-static int run(const struct cv_daemon_program *program, const void *settings) {
+/* What runs in place of the daemon; -1: nothing. A probe needs neither state nor TLS files, and an examination no TLS
+ * files that are not there yet. */
+static int run_instead(const struct cv_daemon_program *program, const void *settings) {
   const struct cv_daemon_settings *common =
       (const struct cv_daemon_settings *)((const char *)settings + program->common);
   struct cv_why why;
@@ -31,15 +33,17 @@ static int run(const struct cv_daemon_program *program, const void *settings) {
     cv_notify_extend(common->channel.wait_ms + CV_NOTIFY_START_MS);
   }
   int status = program->instead == NULL ? -1 : program->instead(settings);
-  status = status < 0 ? cv_channel_wait(program->table->program, &common->channel) : status;
-  return status < 0 ? program->run(settings) : status;
+  return status < 0 ? cv_channel_wait(program->table->program, &common->channel) : status;
 }
 
 int cv_daemon_main(const struct cv_daemon_program *program, int argc, char **argv, void *settings) {
+  cv_standard_open();
   /* Until the daemon takes it (daemon.c): an operator who asks for more lines too early must not kill the program. */
   (void)signal(SIGUSR1, SIG_IGN);
   int status = cv_config_start(program->table, argc, argv, settings);
-  status = status < 0 ? run(program, settings) : status;
+  status = status < 0 ? run_instead(program, settings) : status;
+  /* A daemon's lines are no result: it serves on without them. */
+  status = status < 0 ? program->run(settings) : cv_standard_close(program->table->program, status);
   cv_config_fini(program->table, settings);
   return status;
 }

@@ -5,15 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "deploy/launcher/json.h"
 #include "simulate/choose.h"
 
 int cv_launcher_print_json(const struct cv_config_table *table, json_t *object, int status) {
   if (object == NULL) {
     return cv_command_fail(table, 1, "%s", cv_err_text(CV_ERR_NOMEM));
   }
-  (void)json_dumpf(object, stdout, JSON_COMPACT);
-  (void)printf("\n");
-  json_decref(object);
+  cv_json_print(object, JSON_COMPACT);
   return status;
 }
 

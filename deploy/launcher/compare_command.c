@@ -4,6 +4,7 @@
 
 #include "deploy/launcher/command.h"
 #include "deploy/launcher/compare.h"
+#include "deploy/launcher/json.h"
 
 struct settings {
   bool json;
@@ -31,14 +32,12 @@ static enum cv_err read_both(const char *const path[2], struct cv_compared of[2]
   return cv_compare_check(of, path, why);
 }
 
-static bool show(const struct cv_compared of[2], bool as_json) {
-  if (!as_json) {
-    return cv_compare_print(of, stdout) == CV_OK && fflush(stdout) == 0;
+static void show(const struct cv_compared of[2], bool as_json) {
+  if (as_json) {
+    cv_json_print(cv_compare_json(of), JSON_REAL_PRECISION(10));
+  } else if (cv_compare_print(of, stdout) != CV_OK) {
+    cv_standard_lose();
   }
-  json_t *all = cv_compare_json(of);
-  bool good = all != NULL && json_dumpf(all, stdout, JSON_REAL_PRECISION(10)) == 0 && putchar('\n') != EOF;
-  json_decref(all);
-  return good && fflush(stdout) == 0;
 }
 
 int cv_launcher_compare(int argc, char **argv) {
@@ -50,8 +49,8 @@ int cv_launcher_compare(int argc, char **argv) {
   if (status < 0) {
     enum cv_err err = read_both(words, of, &why);
     status = err == CV_OK ? 0 : cv_command_fail(&table, err == CV_ERR_NOMEM ? 1 : 2, "%s", why.text);
-    if (err == CV_OK && !show(of, settings.json)) {
-      status = cv_command_fail(&table, 1, "the comparison cannot be written");
+    if (err == CV_OK) {
+      show(of, settings.json);
     }
   }
   cv_compared_fini(&of[0]);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/config/standard.h"
 #include "deploy/launcher/client.h"
 #include "deploy/launcher/command.h"
 #include "deploy/launcher/export.h"
@@ -79,9 +80,9 @@ static enum cv_err write_to(const struct settings *settings, const struct cv_exp
 static int save(const struct settings *settings, const struct cv_export *export) {
   char partial[4096];
   if (settings->output == NULL) {
-    return write_to(settings, export, stdout) == CV_OK
-               ? 0
-               : cv_command_fail(&table, 1, "standard output: %s", strerror(errno));
+    enum cv_err err = write_to(settings, export, stdout);
+    return err == CV_OK ? 0
+                        : cv_command_fail(&table, 1, "%s", err == CV_ERR_IO ? cv_standard_reason() : cv_err_text(err));
   }
   (void)snprintf(partial, sizeof(partial), "%s.partial", settings->output);
   FILE *file = fopen(partial, "we");

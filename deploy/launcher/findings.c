@@ -8,6 +8,7 @@
 
 #include "common/base/array.h"
 #include "common/base/text.h"
+#include "deploy/launcher/json.h"
 
 enum { FIELDS_MAX = 12 };
 
@@ -96,10 +97,7 @@ static void print_json(const struct cv_findings *findings) {
     const struct cv_found *found = &findings->found[i];
     json_t *line = json_pack("{s:s, s:s, s:s, s:s}", "party", found->party, "level", cv_finding_text(found->level),
                              "what", found->what, "advice", found->advice);
-    CV_REQUIRE(line != NULL);
-    (void)json_dumpf(line, stdout, JSON_COMPACT);
-    (void)putchar('\n');
-    json_decref(line);
+    cv_json_print(line, JSON_COMPACT);
   }
 }
 

@@ -48,7 +48,7 @@ void cv_follow_fini(struct cv_follow *follow) {
 static enum cv_answer conclude(struct cv_follow *follow) {
   if (follow->json) {
     const struct cv_spec *spec = follow->known.spec;
-    cv_result_print_json(&follow->outcome, spec == NULL ? "" : spec->policy.name, stdout);
+    cv_result_print_json(&follow->outcome, spec == NULL ? "" : spec->policy.name);
   } else {
     cv_table_print(&follow->outcome, stdout);
     cv_hindrance_print(&follow->outcome.progress, follow->outcome.name, "", stdout);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Builds JSON without a check after each step: out of memory the result is NULL, and NULL propagates to everything
- * built from it. Both functions take ownership of their arguments.
+ * built from it. All functions take ownership of their arguments.
  */
 #ifndef CV_LAUNCHER_JSON_H
 #define CV_LAUNCHER_JSON_H
 
 #include <jansson.h>
+#include <stdio.h>
+
+#include "common/config/standard.h"
 
 static inline json_t *cv_json_append(json_t *array, json_t *item) {
   if (json_array_append_new(array, item) != 0) {
@@ -22,6 +25,18 @@ static inline json_t *cv_json_set(json_t *object, const char *key, json_t *value
     return NULL;
   }
   return object;
+}
+
+/* Prints it on a line of standard output, with these flags of json_dumpf(). What cannot be printed is told at the end
+ * of the program (standard.h). */
+static inline void cv_json_print(json_t *object, size_t flags) {
+  bool is_made = object != NULL && json_dumpf(object, stdout, flags) == 0;
+  if (is_made) {
+    (void)putchar('\n');
+  } else if (ferror(stdout) == 0) {
+    cv_standard_lose();
+  }
+  json_decref(object);
 }
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* crowdveil ledger: the privacy budget that a campaign has spent, or could spend at most. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/text.h"
+#include "common/config/standard.h"
 #include "deploy/launcher/admit.h"
 #include "deploy/launcher/client.h"
 #include "deploy/launcher/command.h"
@@ -140,8 +140,8 @@ static enum cv_answer on_answer(void *data, struct cv_client *client, const stru
     return CV_ANSWER_FAILED;
   }
   enum cv_err err = print(asking, &frame->as.statement);
-  if (err != CV_OK || fflush(stdout) != 0 || ferror(stdout) != 0) {
-    (void)cv_command_fail(&table, 1, "standard output: %s", strerror(errno));
+  if (err != CV_OK) {
+    (void)cv_command_fail(&table, 1, "%s", err == CV_ERR_IO ? cv_standard_reason() : cv_err_text(err));
     return CV_ANSWER_FAILED;
   }
   return CV_ANSWER_DONE;

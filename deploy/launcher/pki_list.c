@@ -21,7 +21,7 @@ static json_t *time_of(int64_t at_s) {
   return json_string(text);
 }
 
-static enum cv_err print_json(const struct cv_pki_entry *entry, const char *identity, int64_t now, struct cv_why *why) {
+static void print_json(const struct cv_pki_entry *entry, const char *identity, int64_t now) {
   json_t *object = json_object();
   object = cv_json_set(object, "identity", json_string(identity));
   object = cv_json_set(object, "serial", json_string(entry->serial.hex));
@@ -30,9 +30,7 @@ static enum cv_err print_json(const struct cv_pki_entry *entry, const char *iden
   object = cv_json_set(object, "expires", time_of(entry->not_after));
   object = cv_json_set(object, "superseded", time_of(entry->superseded));
   object = cv_json_set(object, "revoked", time_of(entry->revoked));
-  bool ok = object != NULL && json_dumpf(object, stdout, JSON_COMPACT) == 0 && putchar('\n') != EOF;
-  json_decref(object);
-  return ok ? CV_OK : cv_fail(why, CV_ERR_IO, "cannot print the list");
+  cv_json_print(object, JSON_COMPACT);
 }
 
 static void print_line(const struct cv_pki_entry *entry, const char *identity, int64_t now) {
@@ -44,21 +42,20 @@ enum cv_err cv_pki_list_print(const char *ca_folder, bool json, struct cv_why *w
   char path[CV_PKI_PATH], identity[CV_NAME_BYTES + 16];
   struct cv_pki_index index;
   int64_t now = (int64_t)time(NULL);
-  enum cv_err err = CV_OK;
   CV_TRY(cv_pki_join(path, ca_folder, "index", ".tsv", why));
   CV_TRY(cv_pki_index_read(path, &index, why));
   if (!json) {
     (void)printf("%-24s %-40s %-20s %-20s %s\n", "identity", "serial", "made", "expires", "state");
   }
-  for (size_t i = 0; err == CV_OK && i < index.count; i++) {
+  for (size_t i = 0; i < index.count; i++) {
     const struct cv_pki_entry *entry = &index.entry[i];
     (void)snprintf(identity, sizeof(identity), "%s/%s", cv_role_text(entry->identity.role), entry->identity.name);
     if (json) {
-      err = print_json(entry, identity, now, why);
+      print_json(entry, identity, now);
     } else {
       print_line(entry, identity, now);
     }
   }
   cv_pki_index_close(&index);
-  return err;
+  return CV_OK;
 }

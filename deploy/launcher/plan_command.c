@@ -8,6 +8,7 @@
 #include "common/config/rules.h"
 #include "deploy/launcher/admit.h"
 #include "deploy/launcher/command.h"
+#include "deploy/launcher/json.h"
 #include "deploy/launcher/outlook.h"
 
 struct settings {
@@ -124,23 +125,12 @@ static struct cv_tempo tempo_of(const struct settings *settings, const struct cv
                                                       : 1};
 }
 
-static bool write_json(const struct cv_outlook *outlook) {
-  json_t *all = cv_outlook_json(outlook);
-  bool good = all != NULL && json_dumpf(all, stdout, JSON_REAL_PRECISION(10)) == 0 && putchar('\n') != EOF;
-  json_decref(all);
-  return good;
-}
-
-static int show(const struct cv_outlook *outlook, bool as_json) {
-  bool good = true;
+static void show(const struct cv_outlook *outlook, bool as_json) {
   if (as_json) {
-    good = write_json(outlook);
+    cv_json_print(cv_outlook_json(outlook), JSON_REAL_PRECISION(10));
   } else {
     cv_outlook_print(outlook, stdout);
   }
-  return good && fflush(stdout) == 0 && ferror(stdout) == 0
-             ? 0
-             : cv_command_fail(&table, 1, "standard output: the plan cannot be written");
 }
 
 static int plan(const struct settings *settings, const char *file) {
@@ -176,9 +166,9 @@ static int plan(const struct settings *settings, const char *file) {
                                      .budget_ms = spent_ms < all_ms / 2 ? all_ms - spent_ms : all_ms / 2,
                                      .now_ms = cv_clock_mono_ms,
                                      .tempo = tempo_of(settings, &prepared)};
-  status = cv_outlook_make(&ask, &outlook, &why) == CV_OK ? -1 : cv_command_fail(&table, 1, "%s", why.text);
-  if (status < 0) {
-    status = show(&outlook, settings->json);
+  status = cv_outlook_make(&ask, &outlook, &why) == CV_OK ? 0 : cv_command_fail(&table, 1, "%s", why.text);
+  if (status == 0) {
+    show(&outlook, settings->json);
     cv_outlook_fini(&outlook);
   }
   cv_prepared_fini(&prepared);

@@ -206,15 +206,12 @@ json_t *cv_result_json(const struct cv_outcome *outcome, const char *policy) {
   return with_rest(result, outcome);
 }
 
-void cv_result_print_json(const struct cv_outcome *outcome, const char *policy, FILE *to) {
+void cv_result_print_json(const struct cv_outcome *outcome, const char *policy) {
   json_t *result = cv_hindrance_json(cv_result_json(outcome, policy), &outcome->progress, outcome->name);
   if (outcome->exposure.is_data) {
     result = cv_json_set(result, "data", cv_exposure_json(&outcome->exposure));
     result = cv_json_set(result, "unit", cv_unit_json(&outcome->unit, outcome->name, outcome->standing, outcome->arms));
   }
-  if (result != NULL && json_dumpf(result, to, JSON_REAL_PRECISION(10)) == 0) {
-    (void)fprintf(to, "\n");
-    (void)fflush(to);
-  }
-  json_decref(result);
+  cv_json_print(result, JSON_REAL_PRECISION(10));
+  (void)fflush(stdout);
 }

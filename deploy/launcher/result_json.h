@@ -16,8 +16,8 @@
  * pulls.h. NULL when out of memory. The caller owns it.
  */
 json_t *cv_result_json(const struct cv_outcome *outcome, const char *policy);
-/* Prints it on one line, with `data` and `unit` of a data file (exposure.h, unit.h), `used_up` and `declined`
- * (hindrance.h). Prints nothing when out of memory. */
-void cv_result_print_json(const struct cv_outcome *outcome, const char *policy, FILE *to);
+/* Prints it on one line of standard output, with `data` and `unit` of a data file (exposure.h, unit.h), `used_up` and
+ * `declined` (hindrance.h). */
+void cv_result_print_json(const struct cv_outcome *outcome, const char *policy);
 
 #endif

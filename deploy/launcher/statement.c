@@ -237,5 +237,5 @@ enum cv_err cv_launcher_statement_write_json(const struct cv_statement *statemen
   }
   int status = json_dumpf(all, to, JSON_COMPACT);
   json_decref(all);
-  return status == 0 && fputc('\n', to) != EOF ? CV_OK : CV_ERR_IO;
+  return status == 0 && fputc('\n', to) != EOF ? CV_OK : ferror(to) != 0 ? CV_ERR_IO : CV_ERR_NOMEM;
 }

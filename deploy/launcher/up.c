@@ -606,7 +606,7 @@ int cv_launcher_up(int argc, char **argv) {
     }
   }
   if (up.is_finished && up.settings.json) {
-    cv_result_print_json(&up.outcome, up.prepared.file.spec.policy.name, stdout);
+    cv_result_print_json(&up.outcome, up.prepared.file.spec.policy.name);
   }
   if (up.folder.is_temporary && !up.needs_logs) {
     cv_folder_remove(&up.folder);

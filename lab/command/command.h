@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "common/config/command.h"
+#include "common/config/standard.h"
 
 /* The rows --seed and --jobs, both uint64_t, of every command that uses randomness. */
 #define CV_LAB_CHANCE_RULES(seed_at, jobs_at)                                                             \
@@ -38,10 +39,13 @@ static inline int cv_lab_fail(const struct cv_config_table *table, enum cv_err e
     .key = "json", .type = CV_CONFIG_BOOL, .offset = (at), .fallback = "false", \
     .help = "print one JSON object per line in place of text"                   \
   }
-/* Prints the object on one line and releases it; out of memory (NULL) it prints nothing. */
+/* Prints the object on one line of standard output and releases it; NULL: there was no memory for it. What cannot be
+ * printed is told at the end of the program (standard.h). */
 static inline void cv_lab_print_object(json_t *object) {
   if (object != NULL && json_dumpf(object, stdout, JSON_COMPACT) == 0) {
     (void)putchar('\n');
+  } else if (ferror(stdout) == 0) {
+    cv_standard_lose();
   }
   json_decref(object);
 }

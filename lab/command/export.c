@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* crowdveil-lab export: prints a file of results as text for other programs. */
+#include "common/config/standard.h"
 #include "lab/command/command.h"
 #include "lab/judge/summary.h"
 #include "lab/result/csv.h"
@@ -67,7 +68,7 @@ static int export(const char *path, const struct settings *settings) {
   }
   if (err != CV_OK || fflush(stdout) != 0) {
     /* Summaries and printing fail without a message. */
-    return cv_command_fail(&table, 1, err == CV_ERR_NOMEM ? "out of memory" : "cannot write to standard output");
+    return cv_command_fail(&table, 1, "%s", err == CV_ERR_NOMEM ? "out of memory" : cv_standard_reason());
   }
   return 0;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/text.h"
+#include "common/config/standard.h"
 #include "lab/command/running.h"
 #include "lab/experiment/preset.h"
 #include "lab/experiment/read.h"
@@ -131,7 +132,7 @@ static enum cv_err show(const struct cv_lab_dataset *dataset, const struct cv_la
     print_claims(dataset);
   }
   if (err != CV_OK || fflush(stdout) != 0) {
-    return cv_fail(why, CV_ERR_IO, "cannot write to standard output");
+    return cv_fail(why, CV_ERR_IO, "%s", cv_standard_reason());
   }
   /* A shard has a part of the replicates: figures and claims wait for the merged file. */
   if (settings->shard != NULL) {

@@ -43,7 +43,7 @@ enum cv_err cv_lab_print_json(const struct cv_lab_result *result, FILE *to) {
     bool ok = object != NULL && json_dumpf(object, to, JSON_COMPACT) == 0 && fputc('\n', to) != EOF;
     json_decref(object);
     if (!ok) {
-      return CV_ERR_IO;
+      return ferror(to) != 0 ? CV_ERR_IO : CV_ERR_NOMEM;
     }
   }
   return CV_OK;

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/config/standard.h"
 #include "tests/sim/tally.h"
 #include "tests/sim/world.h"
 
@@ -251,7 +252,7 @@ static void read_options(int argc, char **argv, struct options *ret) {
   *ret = options;
 }
 
-int main(int argc, char **argv) {
+static int run(int argc, char **argv) {
   struct options options;
   struct timespec start, end;
   read_options(argc, argv, &options);
@@ -278,4 +279,9 @@ int main(int argc, char **argv) {
   (void)clock_gettime(CLOCK_MONOTONIC, &end);
   double seconds = (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) / 1e9;
   return finish(&options, seconds, ok) ? 0 : 1;
+}
+
+int main(int argc, char **argv) {
+  cv_standard_open();
+  return cv_standard_close("sim", run(argc, argv));
 }

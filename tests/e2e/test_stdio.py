@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs whose standard input, output or error is closed, full or has no reader, and whose limits are small."""
+import itertools
+import os
+import resource
+import subprocess
+
+import pytest
+
+from harness.daemon import PROGRAMS, ROOT
+
+FIRST = ROOT / "deploy/campaigns/first.yaml"
+CLOSED = [fds for n in (1, 2, 3) for fds in itertools.combinations((0, 1, 2), n)]
+
+
+def run(*words, closed=(), before=None, **more):
+    """Runs a program without these descriptors; returns its status and what it wrote to the others."""
+    def prepare():
+        for fd in closed:
+            os.close(fd)
+        if before is not None:
+            before()
+
+    more = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
+    done = subprocess.run([*map(str, words)], stdin=subprocess.DEVNULL, preexec_fn=prepare, text=True, timeout=120,
+                          check=False, **more)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("closed", CLOSED, ids=str)
+def test_up_without_a_descriptor(closed):
+    status, told, error = run(PROGRAMS["crowdveil"], "up", FIRST, closed=closed)
+    assert status == (1 if 1 in closed else 0), error
+    if 1 not in closed:
+        assert "items decided" in told
+    assert error == ("crowdveil: standard output: Bad file descriptor\n" if 1 in closed and 2 not in closed else "")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("closed", CLOSED, ids=str)
+def test_help_without_a_descriptor(name, closed):
+    if not PROGRAMS[name].exists():
+        pytest.skip("not built")
+    status, told, error = run(PROGRAMS[name], "--help", closed=closed)
+    assert status == (1 if 1 in closed else 0), error
+    assert told == "" or told.startswith("Usage: ")
+    assert error.endswith(": standard output: Bad file descriptor\n") == (1 in closed and 2 not in closed)
+    with open(os.devnull, "wb") as nowhere:
+        assert run(PROGRAMS[name], "--help", closed=closed, stdout=nowhere)[0] == (1 if 1 in closed else 0)
+
+
+@pytest.mark.parametrize("words", [("up", FIRST), ("up", FIRST, "--json"), ("check", FIRST), ("check", "--json", FIRST),
+                                   ("check", "--keys"), ("plan", FIRST, "--seconds", "1"),
+                                   ("plan", FIRST, "--seconds", "1", "--json"), ("profiles", "--json")],
+                         ids=lambda words: " ".join(os.path.basename(word) for word in words))
+def test_a_lost_result_is_no_success(words):
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        status, _, error = run(PROGRAMS["crowdveil"], *words, stdout=full)
+    assert status == 1
+    last = error.splitlines()[-1]
+    assert last.startswith("crowdveil") and last.endswith("standard output: No space left on device"), error
+    reads, writes = os.pipe()
+    os.close(reads)
+    with os.fdopen(writes, "w") as nobody:
+        status, _, error = run(PROGRAMS["crowdveil"], *words, stdout=nobody)
+    assert status == 1, "a reader that has gone"
+
+
+def test_a_file_that_is_as_large_as_it_may_be(tmp_path):
+    with (tmp_path / "out").open("w") as out:
+        status, _, error = run(PROGRAMS["crowdveil"], "check", "--keys", stdout=out,
+                               before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)))
+    assert (status, error) == (1, "crowdveil: standard output: File too large\n")
+
+
+def test_a_pipe_that_does_not_block():
+    """Another program has made it so: waiting for its reader loses nothing."""
+    reads, writes = os.pipe()
+    os.set_blocking(writes, False)
+    with subprocess.Popen([PROGRAMS["crowdveil"], "check", "--keys"], stdout=writes) as running:
+        os.close(writes)
+        with os.fdopen(reads, "rb") as told:
+            slow = b"".join(iter(lambda: told.read(512), b""))
+    assert running.returncode == 0
+    assert slow == subprocess.run([PROGRAMS["crowdveil"], "check", "--keys"], capture_output=True, check=True).stdout
+
+
+def test_lost_lines_of_the_table_fail():
+    """With --json the table is on standard error."""
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        status, told, _ = run(PROGRAMS["crowdveil"], "up", FIRST, "--json", stderr=full)
+    assert status == 1 and told.startswith('{"campaign"')
