@@ -21,6 +21,7 @@
 #include "common/daemon/watchdog.h"
 #include "common/db/committer.h"
 #include "common/db/db.h"
+#include "common/net/loop.h"
 #include "common/net/signals.h"
 #include "common/page/site.h"
 
@@ -719,6 +720,7 @@ static enum cv_err start(struct cv_daemon *daemon, struct cv_why *why) {
   CV_TRY(cv_network_check_clock(daemon->config, why));
   /* Last: the sandbox denies what the steps above need. No other thread may run yet. */
   CV_TRY(enter_sandbox(daemon, why));
+  CV_TRY(cv_loop_start_threads(&daemon->loop, why));
   return audit_start(daemon, why);
 }
 
@@ -757,11 +759,10 @@ int cv_daemon_run(const struct cv_daemon_config *config) {
   struct cv_why why = {.text = "out of memory"};
   /* Before a key is read: from here on no core dump and no swap can hold one. */
   cv_sandbox_begin(&config->settings->sandbox);
-  /* Before a time is read. */
-  const char *clock = config->settings->unsafe_clock;
+  const char *clock = config->settings->unsafe_clock; /* followed before a time is read */
   enum cv_err err = clock == NULL ? CV_OK : cv_clock_follow(clock, &why);
-  if (uv_loop_init(&daemon.loop) != 0) {
-    cv_log_early(config->program, CV_LOG_ERROR, "the event loop cannot start");
+  if (cv_loop_open(&daemon.loop, &why) != CV_OK) {
+    cv_log_early(config->program, CV_LOG_ERROR, "%s", why.text);
     return 1;
   }
   cv_drbg_init(&daemon.drbg);

@@ -114,12 +114,32 @@ static enum cv_err from_sqlite(int code) {
   }
 }
 
+/* What SQLite calls an I/O error has a cause that it keeps with the file, the database or its log; 0: it knows none. */
+static int cause_of(struct cv_db *db) {
+  sqlite3_file *log = NULL;
+  int cause = 0;
+  (void)sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_LAST_ERRNO, &cause);
+  if (cause == 0 && sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_JOURNAL_POINTER, (void *)&log) == SQLITE_OK &&
+      log != NULL && log->pMethods != NULL) {
+    (void)log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &cause);
+  }
+  return cause;
+}
+
+static enum cv_err fail_io(struct cv_db *db, int code, struct cv_why *why) {
+  int cause = (code & 0xff) == SQLITE_IOERR ? cause_of(db) : 0;
+  return cv_fail(why, CV_ERR_IO, "%s: %s%s%s", db->path, sqlite3_errmsg(db->handle), cause == 0 ? "" : ": ",
+                 cause == 0 ? "" : strerror(cause));
+}
+
 /* Maps the handle's last error and writes its message. */
 enum cv_err cv_db_failed(struct cv_db *db, int code, struct cv_why *why) {
   enum cv_err err = from_sqlite(code);
   switch (err) {
     case CV_ERR_DAMAGED:
       return cv_fail(why, err, "%s: damaged or not a database: %s", db->path, sqlite3_errmsg(db->handle));
+    case CV_ERR_IO:
+      return fail_io(db, code, why);
     case CV_ERR_NOMEM: /* SQLite's message names only the operation */
       return cv_fail(why, err, "%s: out of memory", db->path);
     case CV_ERR_STATE:

@@ -19,8 +19,8 @@ enum { SLOW_MS = 5000, STOP_MS = 10000, TAIL_BYTES = 2048 };
 
 /* ---- the output of a child ---- */
 
-/* Copies the last nonempty line of a log to `to`; "" if there is none. */
-static void last_line(const char *path, char *to, size_t size) {
+/* Copies the line of a log that says most about an end: the last error, else the last line; "" if there is none. */
+static void telling_line(const char *path, char *to, size_t size) {
   char tail[TAIL_BYTES + 1];
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   off_t end = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
@@ -29,19 +29,20 @@ static void last_line(const char *path, char *to, size_t size) {
     (void)close(fd);
   }
   tail[n < 0 ? 0 : n] = '\0';
-  const char *line = "";
+  const char *line = "", *error = NULL;
   char *rest = NULL;
   for (char *at = strtok_r(tail, "\n", &rest); at != NULL; at = strtok_r(NULL, "\n", &rest)) {
     line = at;
+    error = strstr(at, " error: ") != NULL ? at : error;
   }
-  (void)snprintf(to, size, "%s", line);
+  (void)snprintf(to, size, "%s", error != NULL ? error : line);
   cv_text_clean(to, strlen(to));
 }
 
 static void describe(const struct cv_child *child, const char *what, struct cv_why *why) {
   char line[240];
-  last_line(child->log, line, sizeof(line));
-  (void)cv_fail(why, CV_ERR_STATE, "%s %s; last line of %s: %s", child->name, what, child->log,
+  telling_line(child->log, line, sizeof(line));
+  (void)cv_fail(why, CV_ERR_STATE, "%s %s; its log %s says: %s", child->name, what, child->log,
                 line[0] == '\0' ? "(empty)" : line);
 }
 

@@ -6,6 +6,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/text.h"
+#include "common/net/loop.h"
 #include "deploy/launcher/command.h"
 
 /* Reports one failure at most, and none after cv_client_stop(). */
@@ -234,8 +235,12 @@ int cv_client_follow(const struct cv_config_table *table, const struct cv_client
   if (ended >= 0) {
     return ended == CV_CHANNEL_STOPPED ? 1 : ended;
   }
-  CV_REQUIRE(uv_loop_init(&loop) == 0);
-  if (cv_client_start(&run.client, &loop, settings, settings->patience_ms, &ops, &run, &why) != CV_OK) {
+  if (cv_loop_open(&loop, &why) != CV_OK) {
+    return cv_command_fail(table, 1, "%s", why.text);
+  }
+  if (cv_loop_start_threads(&loop, &why) != CV_OK) {
+    run.status = cv_command_fail(table, 1, "%s", why.text);
+  } else if (cv_client_start(&run.client, &loop, settings, settings->patience_ms, &ops, &run, &why) != CV_OK) {
     run.status = cv_command_fail(table, 2, "%s", why.text);
   } else {
     cv_client_ask(&run.client, request);

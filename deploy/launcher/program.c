@@ -9,6 +9,7 @@
 #include <uv.h>
 
 #include "common/base/text.h"
+#include "common/net/loop.h"
 #include "common/net/uverr.h"
 
 static bool try_program(const char *folder, const char *below, const char *program, char to[PATH_MAX]) {
@@ -106,7 +107,8 @@ enum cv_err cv_program_run(const char *program, const char *const *args, cv_prog
     CV_REQUIRE(i < CV_PROGRAM_ARGS);
     argv[i + 1] = (char *)(uintptr_t)args[i];
   }
-  CV_REQUIRE(uv_loop_init(&run.loop) == 0 && uv_pipe_init(&run.loop, &run.out, 0) == 0);
+  CV_TRY(cv_loop_open(&run.loop, why));
+  (void)uv_pipe_init(&run.loop, &run.out, 0); /* cannot fail: nothing is opened yet */
   run.process.data = run.out.data = &run;
   uv_stdio_container_t stdio[] = {
       {.flags = UV_IGNORE},

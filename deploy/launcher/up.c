@@ -22,6 +22,7 @@
 #include "common/base/text.h"
 #include "common/crypto/crypto.h"
 #include "common/crypto/ring.h"
+#include "common/net/loop.h"
 #include "deploy/launcher/children.h"
 #include "deploy/launcher/client.h"
 #include "deploy/launcher/command.h"
@@ -573,7 +574,10 @@ static void run(struct up *up) {
   static const struct cv_children_ops ops = {
       .line = on_shown, .ready = on_ready, .slow = on_slow, .failed = on_failed, .gone = on_gone};
   struct cv_why why;
-  CV_REQUIRE(uv_loop_init(&up->loop) == 0);
+  if (cv_loop_open(&up->loop, &why) != CV_OK || cv_loop_start_threads(&up->loop, &why) != CV_OK) {
+    up->status = cv_command_fail(&table, 1, "%s", why.text);
+    return;
+  }
   uv_disable_stdio_inheritance();
   cv_children_init(&up->children, &up->loop, up->folder.path, &ops, up);
   start_signals(up); /* before the first child, so that no signal leaves one behind */

@@ -286,8 +286,8 @@ def test_a_start_may_take_its_time(tmp_path):
     up = Daemon("up", [copy, "up", ROOT / "deploy/campaigns/first.yaml", "--state", tmp_path / "state", *SAME],
                 tmp_path / "up.log", env=dict(os.environ, PATH=f"{path}:{os.environ['PATH']}"))
     try:
-        up.wait_for(f"crowdveil up: thirdparty is not ready after 5 s, still waiting; last line of "
-                    f"{tmp_path / 'state/thirdparty.log'}: reading")
+        up.wait_for(f"crowdveil up: thirdparty is not ready after 5 s, still waiting; its log "
+                    f"{tmp_path / 'state/thirdparty.log'} says: reading")
         go.touch()
         assert up.wait() == 0, up.text()
         assert "accuracy" in up.text()

@@ -2,8 +2,10 @@
 """Programs whose standard input, output or error is closed, full or has no reader, and whose limits are small."""
 import itertools
 import os
+import re
 import resource
 import subprocess
+import tempfile
 
 import pytest
 
@@ -90,3 +92,42 @@ def test_lost_lines_of_the_table_fail():
     with open("/dev/full", "w", encoding="utf-8") as full:
         status, told, _ = run(PROGRAMS["crowdveil"], "up", FIRST, "--json", stderr=full)
     assert status == 1 and told.startswith('{"campaign"')
+
+
+def nobody(limit=None, value=0):
+    """Root has no limit of processes."""
+    def become():
+        os.setgid(65534)
+        os.setuid(65534)
+        if limit is not None:
+            resource.setrlimit(limit, (value, value))
+
+    return become
+
+
+@pytest.fixture
+def of_nobody():
+    if os.geteuid() != 0 or run(PROGRAMS["crowdveil"], "check", FIRST, before=nobody(), cwd="/")[0] != 0:
+        pytest.skip("needs root, and a tree that others may read")
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        os.chown(folder, 65534, 65534)
+        yield folder
+
+
+@pytest.mark.parametrize("limit, values, reason", [
+    (resource.RLIMIT_NPROC, range(1, 31, 2), "Resource temporarily unavailable|resource temporarily unavailable|room"),
+    (resource.RLIMIT_NOFILE, (8, 16, 20, 32, 64), "Too many open files|need [0-9]+ open files"),
+    (resource.RLIMIT_AS, range(24 << 20, 100 << 20, 8 << 20), "Resource temporarily unavailable|annot allocate"),
+    (resource.RLIMIT_FSIZE, (100, 1000, 50000, 200000), "File too large"),
+], ids=("processes", "descriptors", "memory", "files"))
+def test_limits_are_told_in_one_line(limit, values, reason, of_nobody):
+    """As of a container; libuv would end the process without a word."""
+    seen = set()
+    for value in values:
+        status, _, error = run(PROGRAMS["crowdveil"], "up", FIRST, before=nobody(limit, value), cwd="/",
+                               env=dict(os.environ, TMPDIR=of_nobody))
+        assert status in (0, 1, 2), f"{value}: {error}"
+        if status != 0:
+            assert error.count("\n") == 1 and re.search(reason, error), f"{value}: {error}"
+        seen.add(status)
+    assert 1 in seen

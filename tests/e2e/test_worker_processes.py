@@ -116,5 +116,5 @@ def test_one_that_is_killed_ends_it_all_with_one_line(tmp_path):
     finally:
         launcher.kill()
     said = [line for line in launcher.lines[since:] if "crowdveil up:" in line]
-    assert len(said) == 1 and f"worker-50000000 was killed by signal 9; last line of {log}: " in said[0], said
+    assert len(said) == 1 and f"worker-50000000 was killed by signal 9; its log {log} says: " in said[0], said
     assert said[0].endswith(log.read_text().splitlines()[-1])
