@@ -16,7 +16,7 @@
 #include "worker/form_page.h"
 #include "worker/form_post.h"
 
-enum { CONNECTIONS_MAX = 256, ITEM_BYTES = 256, WAIT_MS = 3000 /* of a request for a question or a verdict */ };
+enum { ITEM_BYTES = 256, WAIT_MS = 3000 /* of a request for a question or a verdict */ };
 
 /* What a question is about, as long as it is open. */
 struct about {
@@ -263,7 +263,7 @@ static enum MHD_Result answer_main(struct cv_form *form, struct MHD_Connection *
     *context = request;
     if (request != NULL && cv_clock_mono_ms() < request->until_ms) {
       request->is_suspended = true;
-      MHD_suspend_connection(connection);
+      cv_httpd_suspend(connection);
       return MHD_YES;
     }
   }
@@ -472,8 +472,7 @@ enum cv_err cv_form_start(const struct cv_form_config *config, struct cv_form **
   form->config = *config;
   form->asker =
       (struct cv_asker){.ask = ask, .withdraw = withdraw, .told = told, .knows = knows, .waits = true, .data = form};
-  const struct cv_httpd_config httpd = {
-      .connections = CONNECTIONS_MAX, .handler = on_request, .completed = on_ended, .data = form};
+  const struct cv_httpd_config httpd = {.handler = on_request, .completed = on_ended, .data = form};
   enum cv_err err = add_people(form, why);
   if (err == CV_OK) {
     err = cv_httpd_start(config->loop, config->socket, &httpd, &form->httpd, why);

@@ -16,8 +16,6 @@
 
 #define LOG_LEVEL "/log-level"
 
-enum { CONNECTIONS_MAX = 16, BACKLOG = 16 };
-
 struct cv_admin {
   struct cv_httpd *httpd;
   struct cv_admin_ops ops;
@@ -213,7 +211,7 @@ static enum cv_err listen_at(const struct sockaddr_un *address, int *ret, struct
     return fail_errno(why, address->sun_path, "cannot create a socket");
   }
   if (fchmod(fd, 0600) != 0 || bind(fd, (const struct sockaddr *)address, sizeof(*address)) != 0 ||
-      listen(fd, BACKLOG) != 0) {
+      listen(fd, SOMAXCONN) != 0) {
     enum cv_err err = fail_errno(why, address->sun_path, "cannot listen");
     (void)close(fd);
     return err;
@@ -238,7 +236,7 @@ static enum cv_err start(uv_loop_t *loop, struct cv_admin *admin, struct cv_why 
   admin->device = found.st_dev;
   admin->inode = found.st_ino;
   const struct cv_httpd_config config = {
-      .connections = CONNECTIONS_MAX, .handler = on_request, .completed = on_ended, .data = admin};
+      .is_private = true, .handler = on_request, .completed = on_ended, .data = admin};
   enum cv_err err = cv_httpd_start(loop, fd, &config, &admin->httpd, why);
   if (err != CV_OK) {
     cv_why_prefix(why, "%s", admin->address.sun_path);

@@ -16,6 +16,7 @@ static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status
 
 static ssize_t read_block(void *data, uint64_t at, char *to, size_t n) {
   const struct cv_handout *handout = data;
+  cv_httpd_goes_on(handout->connection);
   ssize_t got = cv_clock_mono_ms() < handout->until_ms ? pread(handout->fd, to, n, (off_t)at) : -1;
   return got > 0 ? got : MHD_CONTENT_READER_END_WITH_ERROR;
 }
@@ -45,9 +46,9 @@ static enum MHD_Result begin(struct cv_handout *handout, struct MHD_Connection *
   if (begin_copy(data, &why) != CV_OK) {
     return refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE, why.text);
   }
-  *handout = (struct cv_handout){.waits = connection, .is_busy = true, .fd = -1};
+  *handout = (struct cv_handout){.connection = connection, .waits = true, .is_busy = true, .fd = -1};
   *request = handout;
-  MHD_suspend_connection(connection);
+  cv_httpd_suspend(connection);
   return MHD_YES;
 }
 
@@ -70,13 +71,12 @@ enum MHD_Result cv_handout_request(struct cv_handout *handout, struct MHD_Connec
 }
 
 void cv_handout_made(struct cv_handout *handout, int fd, uint64_t bytes, const struct cv_why *why) {
-  struct MHD_Connection *connection = handout->waits;
-  CV_REQUIRE(connection != NULL);
+  CV_REQUIRE(handout->waits);
   handout->fd = fd;
   handout->bytes = bytes;
   handout->why = fd >= 0 ? (struct cv_why){{0}} : *why;
-  handout->waits = NULL;
-  cv_httpd_resume(connection);
+  handout->waits = false;
+  cv_httpd_resume(handout->connection);
 }
 
 void cv_handout_ended(struct cv_handout *handout) {
@@ -88,7 +88,7 @@ void cv_handout_ended(struct cv_handout *handout) {
 
 void cv_handout_stop(struct cv_handout *handout) {
   static const struct cv_why why = {.text = "the daemon is stopping"};
-  if (handout->waits != NULL) {
+  if (handout->waits) {
     cv_handout_made(handout, -1, 0, &why);
   }
 }

@@ -11,9 +11,10 @@
 #include "common/admin/httpd.h"
 
 struct cv_handout {
-  struct MHD_Connection *waits; /* NULL: no request waits for the copy */
-  bool is_busy;                 /* from the request to the end of its answer */
-  int fd;                       /* of the copy; -1: none */
+  struct MHD_Connection *connection; /* of the request, or of the last one */
+  bool waits;                        /* the request waits for the copy */
+  bool is_busy;                      /* from the request to the end of its answer */
+  int fd;                            /* of the copy; -1: none */
   uint64_t bytes, until_ms;
   struct cv_why why; /* without a copy: the reason */
 };

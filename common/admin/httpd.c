@@ -3,18 +3,59 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
+#include <utlist.h>
 
+#include "common/admin/forwarded.h"
+#include "common/admin/guard.h"
 #include "common/admin/host.h"
+#include "common/base/clock.h"
 
-enum { IDLE_S = 30, MEMORY_BYTES = 32 * 1024 };
+enum {
+  MEMORY_BYTES = 32 * 1024,
+  OTHER_FILES = 192, /* of the process */
+  LEAVING = 64,      /* dropped connections that are not closed yet */
+  LEAST_CONNECTIONS = 16,
+  WRONG_MS = 1000,
+  WRONG_MAX = 200
+};
+
+/* Above the networks of cv_ip_network(): no address of the internet begins with ffff. */
+static const uint64_t PROXY = UINT64_MAX, UNNAMED = UINT64_MAX - 1, USER = UINT64_C(0xfffe) << 32;
+
+#define TIMES \
+  { [CV_GUEST_HEAD] = 5000, [CV_GUEST_BODY] = 5000, [CV_GUEST_ANSWER] = 30000, [CV_GUEST_KEPT] = 15000 }
+static const struct cv_guard_limits
+    PUBLIC = {.connections = 1024, .address = 256, .heads = 128, .most = 1024 + LEAVING, .ms = TIMES},
+    PRIVATE = {.connections = 16, .address = 16, .heads = 8, .most = 24, .ms = TIMES};
+
+/* A connection. */
+struct visitor {
+  struct cv_httpd *httpd;
+  struct MHD_Connection *connection;
+  struct cv_guest *guest;
+  bool is_proxy, is_asking, is_suspended;
+  bool was_wrong;          /* its request may be refused now */
+  uint64_t wrong_until_ms; /* while it is in `wrong` */
+  struct visitor *prev, *next;
+};
 
 struct cv_httpd {
   uv_poll_t poll;
   uv_timer_t timer;
   unsigned handles; /* not closed yet */
   struct MHD_Daemon *daemon;
+  struct cv_httpd_config config;
+  struct cv_guard_limits limits;
+  struct cv_guard *guard;
+  struct visitor *wrong; /* whose refusal waits, in the order of their times */
+  unsigned wrong_n;
 };
+
+/* ---- the loop ---- */
 
 static void run(struct cv_httpd *httpd);
 
@@ -26,35 +67,271 @@ static void on_timer(uv_timer_t *timer) {
   run(timer->data);
 }
 
-static void run(struct cv_httpd *httpd) {
-  (void)MHD_run(httpd->daemon);
-  /* libmicrohttpd's own timeout drives its idle connections; the loop's timer follows it. */
+static void end_wrong(struct visitor *visitor) {
+  DL_DELETE(visitor->httpd->wrong, visitor);
+  visitor->httpd->wrong_n--;
+  visitor->was_wrong = true;
+  cv_httpd_resume(visitor->connection);
+}
+
+/* Until something is due, which libmicrohttpd does not know; or at once, for what it has read and not worked on yet. */
+static void set_timer(struct cv_httpd *httpd, uint64_t now_ms) {
   MHD_UNSIGNED_LONG_LONG ms;
-  if (MHD_get_timeout(httpd->daemon, &ms) == MHD_YES) {
-    (void)uv_timer_start(&httpd->timer, on_timer, ms, 0);
-  } else {
-    (void)uv_timer_stop(&httpd->timer);
+  uint64_t due_ms = cv_guard_due_ms(httpd->guard);
+  if (httpd->wrong != NULL && httpd->wrong->wrong_until_ms < due_ms) {
+    due_ms = httpd->wrong->wrong_until_ms;
   }
+  if (MHD_get_timeout(httpd->daemon, &ms) == MHD_YES) {
+    due_ms = now_ms + ms < due_ms ? now_ms + ms : due_ms;
+  }
+  if (due_ms == UINT64_MAX) {
+    (void)uv_timer_stop(&httpd->timer);
+  } else {
+    (void)uv_timer_start(&httpd->timer, on_timer, cv_clock_sleep_ms(due_ms > now_ms ? due_ms - now_ms : 0), 0);
+  }
+}
+
+static void run(struct cv_httpd *httpd) {
+  uint64_t now_ms = cv_clock_mono_ms();
+  cv_guard_expire(httpd->guard, now_ms);
+  while (httpd->wrong != NULL && httpd->wrong->wrong_until_ms <= now_ms) {
+    end_wrong(httpd->wrong);
+  }
+  (void)MHD_run(httpd->daemon);
+  set_timer(httpd, now_ms);
+}
+
+/* ---- connections ---- */
+
+static struct visitor *visitor_of(struct MHD_Connection *connection) {
+  return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
+static int descriptor_of(struct MHD_Connection *connection) {
+  return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+}
+
+static void move(struct visitor *visitor, enum cv_guest_state to) {
+  cv_guard_move(visitor->httpd->guard, visitor->guest, to, cv_clock_mono_ms());
+}
+
+/* libmicrohttpd then finds its end, and closes it. */
+static void drop(void *whose) {
+  const struct visitor *visitor = whose;
+  (void)shutdown(descriptor_of(visitor->connection), SHUT_RDWR);
+}
+
+static bool is_proxy(const struct cv_httpd_proxies *proxies, const struct cv_ip *ip) {
+  bool found = proxies->has_loopback && cv_ip_is_loopback(ip);
+  for (size_t i = 0; i < proxies->count; i++) {
+    found = found || memcmp(ip, &proxies->ip[i], sizeof(*ip)) == 0;
+  }
+  return found;
+}
+
+/* By which the connection counts: its address, or the user at the other end of a Unix socket. */
+static uint64_t number_of(struct visitor *visitor) {
+  const struct sockaddr *address =
+      MHD_get_connection_info(visitor->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr;
+  struct ucred user = {.uid = 0};
+  socklen_t user_n = sizeof(user);
+  struct cv_ip ip;
+  if (!cv_ip_of(address, &ip)) {
+    (void)getsockopt(descriptor_of(visitor->connection), SOL_SOCKET, SO_PEERCRED, &user, &user_n);
+    return USER | user.uid;
+  }
+  visitor->is_proxy = is_proxy(&visitor->httpd->config.proxies, &ip);
+  return visitor->is_proxy ? PROXY : cv_ip_network(&ip);
+}
+
+static struct visitor *welcome(struct cv_httpd *httpd, struct MHD_Connection *connection) {
+  struct visitor *visitor = calloc(1, sizeof(*visitor));
+  if (visitor == NULL) {
+    return NULL;
+  }
+  *visitor = (struct visitor){.httpd = httpd, .connection = connection};
+  uint64_t number = number_of(visitor);
+  if (cv_guard_enter(httpd->guard, number, visitor->is_proxy, visitor, cv_clock_mono_ms(), &visitor->guest) != CV_OK) {
+    free(visitor);
+    return NULL;
+  }
+  return visitor;
 }
 
 static void on_connection(void *data, struct MHD_Connection *connection, void **context,
                           enum MHD_ConnectionNotificationCode code) {
-  *context = data;
+  struct cv_httpd *httpd = data;
+  struct visitor *visitor = *context;
+  if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+    *context = visitor = welcome(httpd, connection);
+    if (visitor == NULL) {
+      (void)shutdown(descriptor_of(connection), SHUT_RDWR);
+    }
+  } else if (visitor != NULL) {
+    cv_guard_leave(httpd->guard, visitor->guest);
+    free(visitor);
+    *context = NULL;
+  }
+}
+
+/* ---- requests ---- */
+
+struct lines {
+  const char *x_forwarded_for, *forwarded;
+};
+
+static enum MHD_Result keep_last(void *data, enum MHD_ValueKind kind, const char *key, const char *value) {
+  struct lines *lines = data;
+  if (strcasecmp(key, "X-Forwarded-For") == 0) {
+    lines->x_forwarded_for = value == NULL ? "" : value;
+  } else if (strcasecmp(key, "Forwarded") == 0) {
+    lines->forwarded = value == NULL ? "" : value;
+  }
+  return MHD_YES;
+}
+
+/* During a request a proxy's connection counts for who asks; all whose name is missing or wrong are one address. */
+static void name(struct visitor *visitor) {
+  struct lines lines = {NULL, NULL};
+  struct cv_ip ip;
+  (void)MHD_get_connection_values(visitor->connection, MHD_HEADER_KIND, keep_last, &lines);
+  bool is_named = cv_forwarded_read(lines.x_forwarded_for, lines.forwarded, &ip);
+  cv_guard_rename(visitor->httpd->guard, visitor->guest, is_named ? cv_ip_network(&ip) : UNNAMED, false);
+}
+
+static enum MHD_Result on_request(void *data, struct MHD_Connection *connection, const char *url, const char *method,
+                                  const char *version, const char *upload, size_t *upload_n, void **request) {
+  const struct cv_httpd *httpd = data;
+  struct visitor *visitor = visitor_of(connection);
+  if (visitor == NULL) {
+    return MHD_NO;
+  }
+  bool begins = !visitor->is_asking;
+  if (begins && visitor->is_proxy) {
+    name(visitor);
+  }
+  visitor->is_asking = true;
+  enum MHD_Result result =
+      httpd->config.handler(httpd->config.data, connection, url, method, version, upload, upload_n, request);
+  if (MHD_get_connection_info(connection, MHD_CONNECTION_INFO_HTTP_STATUS) != NULL) {
+    move(visitor, CV_GUEST_ANSWER);
+  } else if (!visitor->is_suspended && (begins || cv_guest_state(visitor->guest) == CV_GUEST_WAITS)) {
+    move(visitor, CV_GUEST_BODY);
+  }
+  return result;
+}
+
+static void on_completed(void *data, struct MHD_Connection *connection, void **request,
+                         enum MHD_RequestTerminationCode code) {
+  const struct cv_httpd *httpd = data;
+  struct visitor *visitor = visitor_of(connection);
+  if (httpd->config.completed != NULL) {
+    httpd->config.completed(httpd->config.data, connection, request, code);
+  }
+  if (visitor != NULL) {
+    visitor->is_asking = visitor->was_wrong = false;
+    if (visitor->is_proxy) {
+      cv_guard_rename(httpd->guard, visitor->guest, PROXY, true);
+    }
+    move(visitor, CV_GUEST_KEPT);
+  }
+}
+
+void cv_httpd_suspend(struct MHD_Connection *connection) {
+  struct visitor *visitor = visitor_of(connection);
+  visitor->is_suspended = true;
+  move(visitor, CV_GUEST_WAITS);
+  MHD_suspend_connection(connection);
 }
 
 void cv_httpd_resume(struct MHD_Connection *connection) {
-  const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-  struct cv_httpd *httpd = info->socket_context;
+  struct visitor *visitor = visitor_of(connection);
+  visitor->is_suspended = false;
   MHD_resume_connection(connection);
   /* Without a thread of its own libmicrohttpd does not notice; and it must not run inside the caller's work. */
-  (void)uv_timer_start(&httpd->timer, on_timer, 0, 0);
+  (void)uv_timer_start(&visitor->httpd->timer, on_timer, 0, 0);
 }
+
+void cv_httpd_goes_on(struct MHD_Connection *connection) {
+  move(visitor_of(connection), CV_GUEST_ANSWER);
+}
+
+bool cv_httpd_may_refuse(struct MHD_Connection *connection, enum MHD_Result *ret) {
+  struct visitor *visitor = visitor_of(connection);
+  struct cv_httpd *httpd = visitor->httpd;
+  if (visitor->was_wrong) {
+    return true;
+  }
+  *ret = httpd->wrong_n < WRONG_MAX ? MHD_YES : MHD_NO;
+  if (*ret == MHD_YES) {
+    visitor->wrong_until_ms = cv_clock_mono_ms() + WRONG_MS;
+    DL_APPEND(httpd->wrong, visitor);
+    httpd->wrong_n++;
+    cv_httpd_suspend(connection);
+  }
+  return false;
+}
+
+/* ---- life ---- */
 
 static void on_closed(uv_handle_t *handle) {
   struct cv_httpd *httpd = handle->data;
   if (--httpd->handles == 0) {
+    cv_guard_free(httpd->guard);
     free(httpd);
   }
+}
+
+/* Raises the limit of open files, and lowers the number of connections to what it permits. */
+static enum cv_err allow_files(struct cv_guard_limits *limits, struct cv_why *why) {
+  struct rlimit files;
+  rlim_t needed = (rlim_t)limits->most + OTHER_FILES;
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= needed) {
+    return CV_OK;
+  }
+  rlim_t before = files.rlim_cur;
+  files.rlim_cur = files.rlim_max < needed ? files.rlim_max : needed;
+  if (setrlimit(RLIMIT_NOFILE, &files) != 0) {
+    files.rlim_cur = before;
+  }
+  if (files.rlim_cur < LEAST_CONNECTIONS + LEAVING + OTHER_FILES) {
+    return cv_fail(why, CV_ERR_LIMIT, "the HTTP server needs %d open files, but the system allows %llu (ulimit -n)",
+                   LEAST_CONNECTIONS + LEAVING + OTHER_FILES, (unsigned long long)files.rlim_cur);
+  }
+  if (files.rlim_cur < needed) {
+    limits->most = (unsigned)files.rlim_cur - OTHER_FILES;
+    limits->connections = limits->most - LEAVING;
+  }
+  return CV_OK;
+}
+
+static enum cv_err start_daemon(struct cv_httpd *httpd, int socket, struct cv_why *why) {
+  if (cv_guard_new(&httpd->limits, drop, &httpd->guard) != CV_OK) {
+    return cv_fail(why, CV_ERR_NOMEM, "no memory for the HTTP server");
+  }
+  httpd->daemon =
+      MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, httpd,
+                       MHD_OPTION_LISTEN_SOCKET, socket, MHD_OPTION_CONNECTION_LIMIT, httpd->limits.most,
+                       MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_BYTES, MHD_OPTION_NOTIFY_COMPLETED,
+                       on_completed, httpd, MHD_OPTION_NOTIFY_CONNECTION, on_connection, httpd, MHD_OPTION_END);
+  return httpd->daemon != NULL ? CV_OK : cv_fail(why, CV_ERR_IO, "cannot start the HTTP server");
+}
+
+/* On failure the socket is closed. */
+static enum cv_err start(struct cv_httpd *httpd, uv_loop_t *loop, int socket, struct cv_why *why) {
+  enum cv_err err = httpd->config.is_private ? CV_OK : allow_files(&httpd->limits, why);
+  err = err == CV_OK ? start_daemon(httpd, socket, why) : err;
+  if (err != CV_OK) {
+    (void)close(socket);
+    return err;
+  }
+  /* One descriptor for all its connections: the loop waits for it, and no second thread runs. */
+  const union MHD_DaemonInfo *info = MHD_get_daemon_info(httpd->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+  if (info == NULL || uv_poll_init(loop, &httpd->poll, info->epoll_fd) != 0) {
+    MHD_stop_daemon(httpd->daemon);
+    return cv_fail(why, CV_ERR_IO, "cannot poll the HTTP server");
+  }
+  return CV_OK;
 }
 
 enum cv_err cv_httpd_start(uv_loop_t *loop, int socket, const struct cv_httpd_config *config, struct cv_httpd **ret,
@@ -64,22 +341,13 @@ enum cv_err cv_httpd_start(uv_loop_t *loop, int socket, const struct cv_httpd_co
     (void)close(socket);
     return cv_fail(why, CV_ERR_NOMEM, "no memory for the HTTP server");
   }
-  httpd->daemon = MHD_start_daemon(
-      MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, config->handler, config->data, MHD_OPTION_LISTEN_SOCKET,
-      socket, MHD_OPTION_CONNECTION_LIMIT, config->connections, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
-      MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_BYTES, MHD_OPTION_NOTIFY_COMPLETED, config->completed,
-      config->data, MHD_OPTION_NOTIFY_CONNECTION, on_connection, httpd, MHD_OPTION_END);
-  if (httpd->daemon == NULL) {
-    (void)close(socket);
+  httpd->config = *config;
+  httpd->limits = config->is_private ? PRIVATE : PUBLIC;
+  enum cv_err err = start(httpd, loop, socket, why);
+  if (err != CV_OK) {
+    cv_guard_free(httpd->guard);
     free(httpd);
-    return cv_fail(why, CV_ERR_IO, "cannot start the HTTP server");
-  }
-  /* One descriptor for all its connections: the loop waits for it, and no second thread runs. */
-  const union MHD_DaemonInfo *info = MHD_get_daemon_info(httpd->daemon, MHD_DAEMON_INFO_EPOLL_FD);
-  if (info == NULL || uv_poll_init(loop, &httpd->poll, info->epoll_fd) != 0) {
-    MHD_stop_daemon(httpd->daemon);
-    free(httpd);
-    return cv_fail(why, CV_ERR_IO, "cannot poll the HTTP server");
+    return err;
   }
   (void)uv_timer_init(loop, &httpd->timer);
   httpd->poll.data = httpd->timer.data = httpd;
@@ -92,6 +360,9 @@ enum cv_err cv_httpd_start(uv_loop_t *loop, int socket, const struct cv_httpd_co
 void cv_httpd_stop(struct cv_httpd *httpd) {
   if (httpd == NULL) {
     return;
+  }
+  while (httpd->wrong != NULL) {
+    end_wrong(httpd->wrong);
   }
   uv_close((uv_handle_t *)&httpd->poll, on_closed);
   uv_close((uv_handle_t *)&httpd->timer, on_closed);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/net/callers.h"
 
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
 
+#include "common/base/ip.h"
 #include "common/base/table.h"
 
 enum {
@@ -38,24 +38,6 @@ struct cv_callers {
   struct cv_caller *idle[2]; /* unknown, known addresses */
   unsigned idle_count[2];
 };
-
-/* The key of an address: the first 64 bits of an IPv6 address; an IPv4 address after an unassigned prefix. */
-static uint64_t number_of(const struct sockaddr *address) {
-  const uint8_t *bytes = NULL;
-  if (address != NULL && address->sa_family == AF_INET) {
-    return UINT64_C(0xffff) << 32 | ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr);
-  }
-  if (address != NULL && address->sa_family == AF_INET6) {
-    bytes = ((const struct sockaddr_in6 *)(const void *)address)->sin6_addr.s6_addr;
-  }
-  static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-  bool is_mapped = bytes != NULL && memcmp(bytes, mapped, sizeof(mapped)) == 0;
-  uint64_t number = is_mapped ? 0xffff : 0;
-  for (int i = is_mapped ? 12 : 0; bytes != NULL && i < (is_mapped ? 16 : 8); i++) {
-    number = number << 8 | bytes[i];
-  }
-  return number;
-}
 
 static bool is_known(const struct cv_caller *caller, uint64_t now_ms) {
   return caller->known_until_ms > now_ms;
@@ -112,8 +94,9 @@ void cv_callers_free(struct cv_callers *callers) {
 enum cv_err cv_callers_enter(struct cv_callers *callers, const struct sockaddr *address, uint64_t now_ms,
                              struct cv_caller **ret) {
   struct cv_caller *caller;
-  /* Per /64 in IPv6: one host can choose among all addresses of its network. */
-  uint64_t number = number_of(address);
+  struct cv_ip ip;
+  (void)cv_ip_of(address, &ip);
+  uint64_t number = cv_ip_network(&ip);
   HASH_FIND(hh, callers->all, &number, sizeof(number), caller);
   if (caller == NULL) {
     caller = calloc(1, sizeof(*caller));

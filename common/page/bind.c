@@ -10,8 +10,6 @@
 
 #include "common/net/address.h"
 
-enum { BACKLOG = 128 };
-
 static bool is_loopback(const struct sockaddr *address) {
   if (address->sa_family == AF_INET6) {
     return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
@@ -27,7 +25,7 @@ static enum cv_err listen_at(const struct addrinfo *at, const char *what, const 
   const int yes = 1;
   int fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) != 0 ||
-      bind(fd, at->ai_addr, at->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0 ||
+      bind(fd, at->ai_addr, at->ai_addrlen) != 0 || listen(fd, SOMAXCONN) != 0 ||
       getsockname(fd, (struct sockaddr *)&own, &own_n) != 0) {
     enum cv_err err = cv_fail(why, CV_ERR_IO, "%s: cannot listen on %s: %s", what, text, strerror(errno));
     if (fd >= 0) {

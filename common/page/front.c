@@ -64,8 +64,7 @@ enum cv_err cv_page_front_start(uv_loop_t *loop, struct cv_page *page, int socke
     return cv_fail(why, CV_ERR_NOMEM, "no memory for the page");
   }
   *front = (struct cv_page_front){.page = page, .door = *door};
-  const struct cv_httpd_config config = {
-      .connections = CV_PAGE_CONNECTIONS_MAX, .handler = on_request, .completed = on_ended, .data = front};
+  const struct cv_httpd_config config = {.handler = on_request, .completed = on_ended, .data = front};
   enum cv_err err = cv_httpd_start(loop, socket, &config, &front->httpd, why);
   if (err != CV_OK) {
     free(front);

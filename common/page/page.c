@@ -105,7 +105,7 @@ static enum MHD_Result wait(struct cv_page *page, struct MHD_Connection *connect
     *request = waiting;
   }
   waiting->is_suspended = true;
-  MHD_suspend_connection(connection);
+  cv_httpd_suspend(connection);
   return MHD_YES;
 }
 
@@ -182,6 +182,7 @@ static enum cv_page_next produce(struct stream *stream) {
 
 static ssize_t on_read(void *data, uint64_t position, char *to, size_t room) {
   struct stream *stream = data;
+  cv_httpd_goes_on(stream->connection);
   size_t n = give(stream, to, room);
   if (n > 0) {
     return (ssize_t)n;
@@ -197,7 +198,7 @@ static ssize_t on_read(void *data, uint64_t position, char *to, size_t room) {
   if (n == 0 && next == CV_PAGE_WAIT) {
     cv_buf_fini(&stream->piece); /* a piece with many items is large; an idle stream keeps none */
     stream->is_suspended = true;
-    MHD_suspend_connection(stream->connection);
+    cv_httpd_suspend(stream->connection);
     return 0;
   }
   return n > 0 || next != CV_PAGE_END ? (ssize_t)n : MHD_CONTENT_READER_END_OF_STREAM;

@@ -19,7 +19,7 @@
 #include "common/page/door.h"
 #include "common/page/files.h"
 
-enum { CV_PAGE_CONNECTIONS_MAX = 192, CV_PAGE_STREAMS_MAX = 64 };
+enum { CV_PAGE_STREAMS_MAX = 64 };
 
 struct cv_page;
 

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Form and page stay open while others hold connections: a person elsewhere has every request answered within a second, a
+person at the attacker's own address within five.
+"""
+import contextlib
+import http.client
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from harness.daemon import PYTHON
+from harness.page import Page
+from harness.people import World, item
+
+pytestmark = [pytest.mark.usefixtures("worker_program"), pytest.mark.alone]
+DOORS = Path(__file__).parent / "client/doors.py"
+ATTACKER, OTHER = "127.0.0.66", "127.0.0.7"
+ELSEWHERE_S, SAME_S = 1, 5
+
+
+@contextlib.contextmanager
+def attacked(kind, address, count, *headers, source=ATTACKER):
+    command = [PYTHON, str(DOORS), kind, address, str(count), source, *headers]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=sys.stderr) as attack:
+        try:
+            assert attack.stdout.readline() == b"on\n"
+            yield
+        finally:
+            attack.kill()
+
+
+def ask(address, url, source, headers):
+    """(status, seconds) of a request with a connection of its own."""
+    host, port = address.rsplit(":", 1)
+    began = time.monotonic()
+    connection = http.client.HTTPConnection(host, int(port), timeout=20, source_address=(source, 0))
+    try:
+        connection.request("GET", url, headers=headers)
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status, time.monotonic() - began
+    finally:
+        connection.close()
+
+
+def stays_open(address, url, headers, status=200, rounds=6):
+    for source, most_s in ((OTHER, ELSEWHERE_S), (ATTACKER, SAME_S)) * rounds:
+        found, seconds = ask(address, url, source, headers)
+        assert found == status and seconds < most_s, (source, found, seconds)
+        time.sleep(.1)  # the attack goes on meanwhile
+
+
+def lets_in(world, link="1"):
+    """The form's way in, which asks for no broker."""
+    return {"address": world.address, "url": "/?" + world.links[link].split("?")[1], "headers": {}, "status": 303}
+
+
+@pytest.fixture
+def page(deployment):
+    deployment.start_thirdparty({"page": "127.0.0.1:0"})
+    return Page(deployment.thirdparty)
+
+
+@pytest.mark.parametrize("kind, count", [("head", 270), ("head", 400), ("silent", 1500), ("kept", 400), ("deaf", 400)])
+def test_the_form_stays_open(deployment, kind, count):
+    world = World(deployment)
+    with attacked(kind, world.address, count, "Host: 127.0.0.1"):
+        stays_open(**lets_in(world))
+    assert item(world.person().look()), "and gives questions"
+
+
+def test_bodies_that_never_end_do_not_shut_the_form(deployment):
+    world = World(deployment)
+    person = world.person()
+    headers = ("Host: 127.0.0.1", f"Cookie: {person.cookie}", "Sec-Fetch-Site: same-origin")
+    with attacked("body", world.address, 400, *headers):
+        stays_open(**lets_in(world, "2"))
+
+
+@pytest.mark.parametrize("kind, count", [("head", 400), ("silent", 1500), ("kept", 400), ("deaf", 300)])
+def test_the_page_stays_open(page, kind, count):
+    address, headers = f"127.0.0.1:{page.port}", {"Cookie": page.cookie}
+    with attacked(kind, address, count, "Host: 127.0.0.1"):
+        stays_open(address, "/api/campaigns", headers)
