@@ -250,7 +250,7 @@ static enum cv_err read_history(struct cv_remote *remote, struct cv_why *why) {
   struct cv_pg_args args = {.n = 0};
   PGresult *result = NULL;
   cv_pg_arg_int(&args, remote->term.lineage.n == 0 ? 0 : remote->term.lineage.item[remote->term.lineage.n - 1].number);
-  enum cv_err err = cv_pg_run(remote->pg, read_terms, &args, &result, why);
+  enum cv_err err = cv_pg_read(remote->pg, read_terms, &args, &result, why);
   for (int i = 0; err == CV_OK && i < PQntuples(result); i++) {
     err = take_term(remote, result, i, why);
   }
@@ -271,7 +271,7 @@ static enum cv_err check_terms(struct cv_remote *remote, struct cv_why *why) {
   struct cv_pg_args args = {.n = 0};
   PGresult *result = NULL;
   cv_pg_arg_int(&args, 0);
-  enum cv_err err = cv_pg_run(remote->pg, read_terms, &args, &result, why);
+  enum cv_err err = cv_pg_read(remote->pg, read_terms, &args, &result, why);
   for (int i = 0; err == CV_OK && i < PQntuples(result); i++) {
     const struct cv_lineage_term *item = cv_lineage_find(&remote->term.lineage, cv_pg_int(result, i, 0));
     uint8_t stored[CV_POSTGRES_CODE_BYTES], code[CV_POSTGRES_CODE_BYTES];

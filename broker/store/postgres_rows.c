@@ -338,7 +338,7 @@ struct reader {
 };
 
 #define CURSOR   "DECLARE rows NO SCROLL CURSOR FOR SELECT "
-#define FEW      "FETCH 20 FROM rows"
+#define FEW      "FETCH 4 FROM rows" /* 18 MB each at most */
 #define MANY     "FETCH 1000 FROM rows"
 #define NOTHING  "0::bigint, 0::bigint, 0::bigint, 0::bigint"
 #define NUMBERED "0::bigint, number, 0::bigint, 0::bigint"
@@ -423,7 +423,7 @@ static enum cv_err read_all(struct cv_remote *remote, const struct reader *reade
   CV_TRY(cv_pg_queue(remote->pg, reader->declare, &args, NULL, why));
   for (bool more = true; more;) {
     PGresult *result = NULL;
-    enum cv_err err = cv_pg_run(remote->pg, reader->fetch, NULL, &result, why);
+    enum cv_err err = cv_pg_read(remote->pg, reader->fetch, NULL, &result, why);
     more = err == CV_OK && PQntuples(result) > 0;
     err = err == CV_OK ? take_rows(remote, reader, result, take, taker, why) : err;
     PQclear(result);
@@ -651,7 +651,7 @@ enum cv_err cv_postgres_keys_load(struct cv_remote *remote, struct cv_why *why) 
   PGresult *result = NULL;
   cv_postgres_keys_forget(remote);
   enum cv_err err =
-      cv_pg_run(remote->pg, "SELECT campaign, use, master, wrapped FROM crowdveil.wrapped_key", NULL, &result, why);
+      cv_pg_read(remote->pg, "SELECT campaign, use, master, wrapped FROM crowdveil.wrapped_key", NULL, &result, why);
   for (int i = 0; err == CV_OK && i < PQntuples(result); i++) {
     struct cv_vault_row row = {.campaign = (uint32_t)cv_pg_int(result, i, 0), .use = (uint32_t)cv_pg_int(result, i, 1)};
     row.is_whole = cv_pg_copy(result, i, 2, row.master.bytes, sizeof(row.master.bytes)) &&

@@ -58,6 +58,7 @@ struct cv_remote_work {
 /* For the sandbox: where a store dials, and which files it reads for that. */
 struct cv_remote_needs {
   size_t dials, reads;
+  /* `dial`: HOST:PORT, or the path of a socket. */
   char dial[CV_REMOTE_HOSTS][300], read[CV_REMOTE_FILES][256];
 };
 

@@ -128,7 +128,7 @@ struct cv_daemon_config {
   bool only_thread;   /* and run nowhere else: they may wait for a server */
   bool stands_by;     /* the party serves nobody before cv_daemon_serve() */
   bool moves;         /* another process serves its peers after it: the end is a move, and no drain precedes it */
-  const char *dials[CV_DAEMON_SERVERS]; /* HOST:PORT that the party itself dials; NULL: none */
+  const char *dials[CV_DAEMON_SERVERS]; /* HOST:PORT, or a socket's path, that the party itself dials */
   const char *reads[CV_DAEMON_SERVERS]; /* files that it reads for that after the start */
   uint64_t drain_ms;                    /* timeout of a drain */
   const char *not_lost;                 /* ends the log line of a failure: what is not lost */

@@ -25,7 +25,7 @@ static enum cv_err tls_new(const struct cv_network *network, struct cv_tls_peers
 
 static enum cv_err check_is_here(const char *addresses, struct cv_why *why) {
   struct cv_addresses found = {.count = 0};
-  if (addresses != NULL) {
+  if (addresses != NULL && addresses[0] != '/') {
     CV_TRY(cv_addresses_parse(addresses, &found, why));
   }
   for (size_t i = 0; i < found.count; i++) {

@@ -5,11 +5,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "common/base/clock.h"
+#include "common/pg/meter.h"
 
 enum {
   STATEMENTS = 64, /* prepared in a session */
+  /* What a server may send: until the session is there; for a wait, and for each command of it; and for rows. */
+  CONNECT_BYTES = 256 << 10,
+  ANSWER_BYTES = 16 << 10,
+  COMMAND_BYTES = 512,
+  ROWS_BYTES = 96 << 20,
   /* Types of PostgreSQL's catalogue. */
   OID_BYTEA = 17,
   OID_INT8 = 20,
@@ -33,6 +40,7 @@ struct cv_pg {
   unsigned prepared_count;
   struct command *command;
   size_t commands, cap;
+  struct cv_pg_meter meter;
   bool warned;
   struct cv_why warning;
 };
@@ -64,16 +72,28 @@ static enum cv_err fail_text(const struct cv_pg *pg, enum cv_err err, const char
   return cv_fail(why, err, "%.120s: %.*s", pg->where, (int)strcspn(text, "\n"), text);
 }
 
+static enum cv_err fail_over(const struct cv_pg *pg, struct cv_why *why) {
+  return cv_fail(why, CV_ERR_LIMIT, "%.120s: the server has sent more than such an answer has", pg->where);
+}
+
 static enum cv_err fail_conn(const struct cv_pg *pg, struct cv_why *why) {
   /* libpq prefixes what concerns the connection with its address, which is in `where` already. */
-  const char *text = PQerrorMessage(pg->conn), *fatal = strstr(text, "FATAL:  ");
+  const char *text = PQerrorMessage(pg->conn), *fatal = strstr(text, "FATAL:  "), *failed = strstr(text, "failed: ");
   bool is_denied = strstr(text, "authentication failed") != NULL || strstr(text, "no password supplied") != NULL ||
-                   strstr(text, "read-only") != NULL;
+                   strstr(text, "read-only") != NULL || strstr(text, "channel binding") != NULL ||
+                   strstr(text, "requirepeer") != NULL;
   bool is_lost = strstr(text, "SSL SYSCALL error: EOF detected") != NULL ||
                  strstr(text, "server closed the connection unexpectedly") != NULL;
+  if (pg->meter.is_over) {
+    return fail_over(pg, why);
+  }
   return is_lost ? cv_fail(why, CV_ERR_CLOSED,
                            "%.120s: the server has ended the session without a word; its log says why", pg->where)
-                 : fail_text(pg, is_denied ? CV_ERR_DENIED : CV_ERR_CLOSED, fatal == NULL ? text : fatal + 8, why);
+                 : fail_text(pg, is_denied ? CV_ERR_DENIED : CV_ERR_CLOSED,
+                             fatal != NULL    ? fatal + 8
+                             : failed != NULL ? failed + 8
+                                              : text,
+                             why);
 }
 
 static enum cv_err fail_result(const struct cv_pg *pg, const PGresult *result, struct cv_why *why) {
@@ -84,6 +104,9 @@ static enum cv_err fail_result(const struct cv_pg *pg, const PGresult *result, s
 
 /* After a connection has ended: what the server said before is still to be taken. */
 static enum cv_err fail_read(const struct cv_pg *pg, struct cv_why *why) {
+  if (pg->meter.is_over) {
+    return fail_over(pg, why);
+  }
   PGresult *result = PQgetResult(pg->conn);
   enum cv_err err = fail_result(pg, result, why);
   PQclear(result);
@@ -96,6 +119,20 @@ static void on_notice(void *data, const PGresult *result) {
   if (severity != NULL && strcmp(severity, "WARNING") == 0 && !pg->warned) {
     pg->warned = true;
     (void)fail_result(pg, result, &pg->warning);
+  }
+}
+
+/* ---- reading ---- */
+
+/* Reads what has come. False after the connection's end, or if it is more than was allowed. */
+static bool consume(struct cv_pg *pg) {
+  return cv_pg_meter_admits(&pg->meter, pg->conn) && PQconsumeInput(pg->conn) == 1 && !pg->meter.is_over;
+}
+
+/* Nobody listens: libpq would keep them. */
+static void drop_notifications(struct cv_pg *pg) {
+  for (PGnotify *one; (one = PQnotifies(pg->conn)) != NULL;) {
+    PQfreemem(one);
   }
 }
 
@@ -120,11 +157,50 @@ static enum cv_err await(const struct cv_pg *pg, bool writes, uint64_t until_ms,
   return CV_OK;
 }
 
+/* A parameter of libpq. "": left out. */
+struct given {
+  const char *key, *value;
+};
+
+static bool is_given(const char *const *keys, const char *key) {
+  while (*keys != NULL && strcmp(*keys, key) != 0) {
+    keys++;
+  }
+  return *keys != NULL;
+}
+
+/* libpq takes from the environment what it is not given: another address, a password for whoever asks. */
+static enum cv_err check_environment(const char *const *keys, struct cv_why *why) {
+  PQconninfoOption *options = PQconninfoParse("", NULL);
+  enum cv_err err = options == NULL ? cv_fail(why, CV_ERR_NOMEM, "out of memory") : CV_OK;
+  for (const PQconninfoOption *option = options; err == CV_OK && option->keyword != NULL; option++) {
+    if (option->envvar != NULL && getenv(option->envvar) != NULL && !is_given(keys, option->keyword)) {
+      err = cv_fail(why, CV_ERR_INVALID, "%s in the environment; expected the store's URI to say all", option->envvar);
+    }
+  }
+  PQconninfoFree(options);
+  return err;
+}
+
+static enum cv_err start(struct cv_pg *pg, const struct given *given, size_t n, struct cv_why *why) {
+  enum { MOST = 24 };
+  const char *keys[MOST + 1] = {NULL}, *values[MOST + 1] = {NULL};
+  CV_REQUIRE(n <= MOST);
+  for (size_t i = 0, at = 0; i < n; i++) {
+    if (given[i].value[0] != '\0') {
+      keys[at] = given[i].key;
+      values[at++] = given[i].value;
+    }
+  }
+  CV_TRY(check_environment(keys, why));
+  pg->conn = PQconnectStartParams(keys, values, 0);
+  return pg->conn == NULL ? cv_fail(why, CV_ERR_NOMEM, "out of memory") : CV_OK;
+}
+
 static enum cv_err begin_connecting(struct cv_pg *pg, const struct cv_pg_uri *uri, size_t host, const char *name,
                                     struct cv_why *why) {
-  const struct {
-    const char *key, *value;
-  } given[] = {
+  bool has_password = uri->passfile[0] != '\0';
+  const struct given given[] = {
       {"host", uri->host_of[host]},
       {"port", uri->port_of[host]},
       {"user", uri->user},
@@ -133,7 +209,10 @@ static enum cv_err begin_connecting(struct cv_pg *pg, const struct cv_pg_uri *ur
       {"sslrootcert", uri->rootcert},
       {"sslcert", uri->cert[0] == '\0' ? NO_FILE : uri->cert}, /* not one of the user's home */
       {"sslkey", uri->key},
-      {"passfile", uri->passfile},
+      {"passfile", has_password ? uri->passfile : NO_FILE}, /* nor its passwords */
+      /* A password is told to nobody else than the server of this TLS connection. */
+      {"channel_binding", has_password ? "require" : "prefer"},
+      {"requirepeer", uri->peer},
       {"gssencmode", "disable"},
       {"application_name", name},
       {"client_encoding", "UTF8"},
@@ -143,16 +222,23 @@ static enum cv_err begin_connecting(struct cv_pg *pg, const struct cv_pg_uri *ur
       {"keepalives_count", "3"},
       {"tcp_user_timeout", "5000"},
   };
-  const char *keys[CV_COUNT(given) + 1] = {NULL}, *values[CV_COUNT(given) + 1] = {NULL};
-  size_t n = 0;
-  for (size_t i = 0; i < CV_COUNT(given); i++) {
-    if (given[i].value[0] != '\0') {
-      keys[n] = given[i].key;
-      values[n++] = given[i].value;
-    }
+  return start(pg, given, CV_COUNT(given), why);
+}
+
+/* What is said before TLS, nobody vouches for: it is not read, but for the one letter that TLS begins. */
+static bool begins_tls(const struct cv_pg *pg) {
+  char letter = 'S';
+  bool waits = PQstatus(pg->conn) == CONNECTION_SSL_STARTUP && PQsslInUse(pg->conn) == 0;
+  return !waits || recv(PQsocket(pg->conn), &letter, 1, MSG_PEEK | MSG_DONTWAIT) != 1 || letter == 'S' || letter == 'N';
+}
+
+static enum cv_err go_on_connecting(struct cv_pg *pg, PostgresPollingStatusType *status, struct cv_why *why) {
+  if (!begins_tls(pg)) {
+    return cv_fail(why, CV_ERR_CLOSED, "%.120s: no TLS from what listens there; expected PostgreSQL with ssl on",
+                   pg->where);
   }
-  pg->conn = PQconnectStartParams(keys, values, 0);
-  return pg->conn == NULL ? cv_fail(why, CV_ERR_NOMEM, "out of memory") : CV_OK;
+  *status = cv_pg_meter_admits(&pg->meter, pg->conn) ? PQconnectPoll(pg->conn) : PGRES_POLLING_FAILED;
+  return *status == PGRES_POLLING_FAILED ? fail_conn(pg, why) : CV_OK;
 }
 
 static enum cv_err finish_connecting(struct cv_pg *pg, struct cv_why *why) {
@@ -161,15 +247,13 @@ static enum cv_err finish_connecting(struct cv_pg *pg, struct cv_why *why) {
   if (PQstatus(pg->conn) == CONNECTION_BAD) {
     return fail_conn(pg, why);
   }
+  cv_pg_meter_allow(&pg->meter, CONNECT_BYTES);
   while (status != PGRES_POLLING_OK) {
     struct pollfd fd = {.fd = PQsocket(pg->conn), .events = status == PGRES_POLLING_READING ? POLLIN : POLLOUT};
     if (!wait_for(&fd, until_ms)) {
       return cv_fail(why, CV_ERR_CLOSED, "%.120s: no connection within %u ms", pg->where, pg->timeout_ms);
     }
-    status = PQconnectPoll(pg->conn);
-    if (status == PGRES_POLLING_FAILED) {
-      return fail_conn(pg, why);
-    }
+    CV_TRY(go_on_connecting(pg, &status, why));
   }
   return CV_OK;
 }
@@ -356,7 +440,7 @@ static enum cv_err flush(struct cv_pg *pg, uint64_t until_ms, struct cv_why *why
       return left == 0 ? CV_OK : fail_conn(pg, why);
     }
     CV_TRY(await(pg, true, until_ms, &ready, why));
-    if ((ready & ~POLLOUT) != 0 && PQconsumeInput(pg->conn) != 1) {
+    if ((ready & ~POLLOUT) != 0 && !consume(pg)) {
       return fail_read(pg, why);
     }
   }
@@ -371,7 +455,7 @@ static enum cv_err next_result(struct cv_pg *pg, bool is_good, uint64_t until_ms
       return fail_conn(pg, why);
     }
     CV_TRY(await(pg, false, until_ms, &ready, why));
-    if (PQconsumeInput(pg->conn) != 1) {
+    if (!consume(pg)) {
       return fail_read(pg, why);
     }
   }
@@ -454,16 +538,28 @@ static enum cv_err outcome(const struct cv_pg *pg, const struct complaint *first
   return pg->warned ? cv_fail(why, CV_ERR_STATE, "%s", pg->warning.text) : CV_OK;
 }
 
-enum cv_err cv_pg_wait(struct cv_pg *pg, struct cv_why *why) {
+static enum cv_err wait_within(struct cv_pg *pg, size_t bytes, struct cv_why *why) {
   struct complaint first = {.err = CV_OK};
   pg->warned = false;
+  cv_pg_meter_allow(&pg->meter, bytes);
   enum cv_err err = collect(pg, &first, why);
   pg->commands = 0;
+  drop_notifications(pg);
   /* Of a session that has ended, what the server said of it says more than what the connection's end looks like. */
   if (first.err != CV_ERR_CLOSED) {
     CV_TRY(err);
   }
   return outcome(pg, &first, why);
+}
+
+enum cv_err cv_pg_wait(struct cv_pg *pg, struct cv_why *why) {
+  return wait_within(pg, ANSWER_BYTES + pg->commands * COMMAND_BYTES, why);
+}
+
+enum cv_err cv_pg_read(struct cv_pg *pg, const char *sql, const struct cv_pg_args *args, PGresult **keep,
+                       struct cv_why *why) {
+  CV_TRY(cv_pg_queue(pg, sql, args, keep, why));
+  return wait_within(pg, ROWS_BYTES, why);
 }
 
 enum cv_err cv_pg_run(struct cv_pg *pg, const char *sql, const struct cv_pg_args *args, PGresult **keep,
@@ -480,6 +576,7 @@ enum cv_err cv_pg_script(struct cv_pg *pg, const char *sql, struct cv_why *why) 
   struct complaint first = {.err = CV_OK};
   uint64_t until_ms = cv_clock_mono_ms() + pg->timeout_ms;
   pg->warned = false;
+  cv_pg_meter_allow(&pg->meter, ANSWER_BYTES);
   CV_TRY(flush(pg, until_ms, why));
   CV_TRY(take(pg, NULL, until_ms, &first, why));
   if (PQenterPipelineMode(pg->conn) != 1) {

@@ -9,10 +9,15 @@
  *   CV_ERR_STATE    a violated NOT NULL: the fence of a broker's commit
  *   CV_ERR_EXISTS   a duplicate key
  *   CV_ERR_IO       the server's disk
+ *   CV_ERR_LIMIT    the server has sent more than such an answer has: the session is over
  *   CV_ERR_DB       all else
  *
  * Messages begin with "PostgreSQL at HOST:PORT/DATABASE". Blocks the calling thread, for as long as the deadline at
  * most; one thread at a time may use a session.
+ *
+ * libpq keeps whatever a server sends (meter.h). Here a server may send 256 KiB before the session is there, 16 KiB for
+ * a wait and 512 bytes more for each command, and 96 MiB where rows are read; what libpq makes of it in memory is at
+ * most some four times as large.
  */
 #ifndef CV_PG_H
 #define CV_PG_H
@@ -29,7 +34,8 @@
 struct cv_pg;
 
 /*
- * Connects to the first host that writes. `name` is told to the server as the application's. `timeout_ms` bounds this
+ * Connects to the first host that writes. CV_ERR_INVALID if the environment has a parameter of libpq that the URI does
+ * not say. `name` is told to the server as the application's. `timeout_ms` bounds this
  * call, and later every wait for results.
  */
 CV_MUST_USE enum cv_err cv_pg_open(const struct cv_pg_uri *uri, const char *name, unsigned timeout_ms,
@@ -85,6 +91,9 @@ CV_MUST_USE enum cv_err cv_pg_wait(struct cv_pg *pg, struct cv_why *why);
 /* Queues one statement and waits. */
 CV_MUST_USE enum cv_err cv_pg_run(struct cv_pg *pg, const char *sql, const struct cv_pg_args *args, PGresult **keep,
                                   struct cv_why *why);
+/* As cv_pg_run(), for many rows or large ones. */
+CV_MUST_USE enum cv_err cv_pg_read(struct cv_pg *pg, const char *sql, const struct cv_pg_args *args, PGresult **keep,
+                                   struct cv_why *why);
 /* Runs several statements without parameters or results, as one transaction. */
 CV_MUST_USE enum cv_err cv_pg_script(struct cv_pg *pg, const char *sql, struct cv_why *why);
 

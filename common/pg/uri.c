@@ -2,11 +2,8 @@
 #include "common/pg/uri.h"
 
 #include <libpq-fe.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "common/base/address.h"
 
 static enum cv_err keep(const PQconninfoOption *option, char *to, size_t size, struct cv_why *why) {
   return snprintf(to, size, "%s", option->val) < (int)size
@@ -30,6 +27,7 @@ static enum cv_err take(const PQconninfoOption *option, struct cv_pg_uri *uri, s
       {"sslcert", uri->cert, sizeof(uri->cert)},
       {"sslkey", uri->key, sizeof(uri->key)},
       {"passfile", uri->passfile, sizeof(uri->passfile)},
+      {"requirepeer", uri->peer, sizeof(uri->peer)},
   };
   for (size_t i = 0; i < CV_COUNT(known); i++) {
     if (strcmp(option->keyword, known[i].name) == 0) {
@@ -38,7 +36,9 @@ static enum cv_err take(const PQconninfoOption *option, struct cv_pg_uri *uri, s
   }
   return strcmp(option->keyword, "password") == 0
              ? cv_fail(why, CV_ERR_INVALID, "a password in the text; expected passfile=FILE")
-             : cv_fail(why, CV_ERR_INVALID, "parameter %s; expected sslmode, sslrootcert, sslcert, sslkey or passfile",
+             : cv_fail(why, CV_ERR_INVALID,
+                       "parameter %s; expected sslmode, sslrootcert, sslcert, sslkey, passfile or "
+                       "requirepeer",
                        option->keyword);
 }
 
@@ -72,23 +72,53 @@ static enum cv_err spread(struct cv_pg_uri *uri, struct cv_why *why) {
     element(uri->host, i, host, sizeof(uri->host_of[i]));
     element(uri->port, ports == 1 ? 0 : i, port, sizeof(uri->port_of[i]));
     (void)snprintf(port + strlen(port), sizeof(uri->port_of[i]) - strlen(port), "%s", port[0] == '\0' ? "5432" : "");
-    if (host[0] == '\0' || host[0] == '/' || host[0] == '@') {
-      return cv_fail(why, CV_ERR_INVALID, "host \"%s\"; expected a name or an address for TCP", host);
+    if (host[0] == '\0' || host[0] == '@' || (host[0] == '/') != (uri->host[0] == '/')) {
+      return cv_fail(why, CV_ERR_INVALID, "host \"%s\"; expected names or addresses for TCP, or a socket's folder",
+                     host);
     }
-    (void)snprintf(uri->address[i], sizeof(uri->address[i]), strchr(host, ':') == NULL ? "%s:%s" : "[%s]:%s", host,
-                   port);
+    (void)snprintf(uri->address[i], sizeof(uri->address[i]),
+                   host[0] == '/'              ? "%s/.s.PGSQL.%s"
+                   : strchr(host, ':') == NULL ? "%s:%s"
+                                               : "[%s]:%s",
+                   host, port);
   }
   uri->addresses = hosts;
   return CV_OK;
 }
 
-static bool is_loopback(const struct cv_pg_uri *uri) {
-  struct cv_address address;
-  bool all = true;
-  for (size_t i = 0; i < uri->addresses; i++) {
-    all = all && cv_address_parse(uri->address[i], &address, NULL) == CV_OK && cv_address_is_loopback(&address);
+bool cv_pg_uri_is_local(const struct cv_pg_uri *uri) {
+  return uri->host[0] == '/';
+}
+
+static enum cv_err check_local(struct cv_pg_uri *uri, struct cv_why *why) {
+  if (uri->sslmode[0] != '\0' || uri->rootcert[0] != '\0' || uri->cert[0] != '\0' || uri->key[0] != '\0') {
+    return cv_fail(why, CV_ERR_INVALID, "TLS at a socket; expected no sslmode, sslrootcert, sslcert and sslkey");
   }
-  return all;
+  if (uri->passfile[0] != '\0') {
+    return cv_fail(why, CV_ERR_INVALID,
+                   "passfile at a socket, which has no TLS; expected none: the server knows the system's user (peer)");
+  }
+  if (uri->peer[0] == '\0') {
+    (void)snprintf(uri->peer, sizeof(uri->peer), "postgres");
+  }
+  return CV_OK;
+}
+
+static enum cv_err check_remote(struct cv_pg_uri *uri, struct cv_why *why) {
+  if (uri->peer[0] != '\0') {
+    return cv_fail(why, CV_ERR_INVALID, "requirepeer over a network; expected it with a socket's folder only");
+  }
+  if (uri->sslmode[0] != '\0' && strcmp(uri->sslmode, "verify-full") != 0) {
+    return cv_fail(
+        why, CV_ERR_INVALID,
+        "sslmode %s; expected verify-full, or a socket's folder as the host if the server is on this machine",
+        uri->sslmode);
+  }
+  (void)snprintf(uri->sslmode, sizeof(uri->sslmode), "verify-full");
+  return uri->rootcert[0] != '\0' ? CV_OK
+                                  : cv_fail(why, CV_ERR_INVALID,
+                                            "no sslrootcert; expected the file of the CA that signed the server's "
+                                            "certificate");
 }
 
 static enum cv_err check(struct cv_pg_uri *uri, struct cv_why *why) {
@@ -99,20 +129,7 @@ static enum cv_err check(struct cv_pg_uri *uri, struct cv_why *why) {
                                           : "database");
   }
   CV_TRY(spread(uri, why));
-  if (uri->sslmode[0] == '\0') {
-    (void)snprintf(uri->sslmode, sizeof(uri->sslmode), "verify-full");
-  }
-  if (strcmp(uri->sslmode, "disable") == 0 && is_loopback(uri)) {
-    return CV_OK;
-  }
-  if (strcmp(uri->sslmode, "verify-full") != 0) {
-    return cv_fail(why, CV_ERR_INVALID,
-                   "sslmode %s; expected verify-full, or disable if every host is a loopback address", uri->sslmode);
-  }
-  return uri->rootcert[0] != '\0' ? CV_OK
-                                  : cv_fail(why, CV_ERR_INVALID,
-                                            "no sslrootcert; expected the file of the CA that signed the server's "
-                                            "certificate");
+  return cv_pg_uri_is_local(uri) ? check_local(uri, why) : check_remote(uri, why);
 }
 
 enum cv_err cv_pg_uri_parse(const char *text, struct cv_pg_uri *ret, struct cv_why *why) {
@@ -142,6 +159,9 @@ enum cv_err cv_pg_uri_parse(const char *text, struct cv_pg_uri *ret, struct cv_w
 size_t cv_pg_uri_files(const struct cv_pg_uri *uri, const char *ret[CV_PG_URI_FILES]) {
   const char *const all[] = {uri->rootcert, uri->cert, uri->key, uri->passfile};
   size_t n = 0;
+  if (cv_pg_uri_is_local(uri)) {
+    ret[n++] = "/etc/passwd"; /* the number of `peer` */
+  }
   for (size_t i = 0; i < CV_COUNT(all); i++) {
     if (all[i][0] != '\0') {
       ret[n++] = all[i];

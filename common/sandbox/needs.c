@@ -13,6 +13,14 @@ bool cv_sandbox_dials(const struct cv_sandbox_needs *needs) {
   return any;
 }
 
+bool cv_sandbox_dials_here(const struct cv_sandbox_needs *needs) {
+  bool any = false;
+  for (size_t i = 0; i < CV_SANDBOX_DIALS; i++) {
+    any = any || (needs->dials[i] != NULL && needs->dials[i][0] == '/');
+  }
+  return any;
+}
+
 static bool has_name(const char *dials) {
   struct cv_addresses addresses = {0};
   unsigned char ip[sizeof(struct in6_addr)];

@@ -20,12 +20,14 @@ struct cv_sandbox_needs {
   bool listens;        /* a bound socket listens only later */
   const char *appends; /* file that may be created again in its folder, and appended to */
   /* HOST:PORT, or a list of them (base/address.h): TCP to these ports only; if a HOST is a name, also name
-   * resolution. */
+   * resolution. Or the path of a Unix socket, which permits all of them that the user may connect to. */
   const char *dials[CV_SANDBOX_DIALS];
 };
 
 /* True if `dials` has an address. */
 bool cv_sandbox_dials(const struct cv_sandbox_needs *needs);
+/* True if one of them is a Unix socket. */
+bool cv_sandbox_dials_here(const struct cv_sandbox_needs *needs);
 /* True if a host in `dials` is a name that must be resolved. */
 bool cv_sandbox_looks_up(const struct cv_sandbox_needs *needs);
 

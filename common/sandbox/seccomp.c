@@ -131,7 +131,8 @@ static void add_sockets(struct filter *filter, const struct cv_sandbox_needs *ne
   if (!cv_sandbox_dials(needs)) {
     return;
   }
-  for (size_t i = 0; i < (looks_up ? CV_COUNT(families) : 2); i++) {
+  size_t n = looks_up ? CV_COUNT(families) : cv_sandbox_dials_here(needs) ? 3 : 2;
+  for (size_t i = 0; i < n; i++) {
     allow_if(filter, "socket", SCMP_A0_64(SCMP_CMP_MASKED_EQ, INT_BITS, (scmp_datum_t)families[i]));
   }
   filter->calls++;

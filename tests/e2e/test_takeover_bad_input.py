@@ -16,18 +16,24 @@ pytestmark = pytest.mark.skipif(not postgres.is_installed(), reason="postgresql-
 # --- settings
 
 URI = "postgresql://u@db.example:5432/crowdveil"
-LOCAL = "postgresql://u@127.0.0.1:1/crowdveil?sslmode=disable"
+SOCKET = "postgresql://u@%2Fvar%2Frun/x"
+LOCAL = "postgresql://u@127.0.0.1:1/crowdveil?sslrootcert=/ca.pem"
 SETTINGS = {
     "a password in the text": ({"store": "postgresql://u:secret@127.0.0.1/x"},
                                "a password in the text; expected passfile=FILE"),
     "no TLS over a network": ({"store": f"{URI}?sslmode=disable"}, "sslmode disable; expected verify-full"),
-    "a name that looks like this machine": ({"store": "postgresql://u@127.example/x?sslmode=disable"},
-                                            "sslmode disable; expected verify-full"),
+    "no TLS on this machine": ({"store": "postgresql://u@127.0.0.1/x?sslmode=disable"},
+                               "sslmode disable; expected verify-full, or a socket's folder"),
     "a server that is not verified": ({"store": f"{URI}?sslmode=require"}, "sslmode require; expected verify-full"),
     "no CA": ({"store": URI}, "no sslrootcert; expected the file of the CA"),
-    "no user": ({"store": "postgresql://127.0.0.1/x?sslmode=disable"}, "no user; expected postgresql://USER@"),
-    "no database": ({"store": "postgresql://u@127.0.0.1?sslmode=disable"}, "no database; expected postgresql://"),
-    "a socket": ({"store": "postgresql://u@%2Fvar%2Frun/x"}, "host \"/var/run\"; expected a name or an address"),
+    "no user": ({"store": "postgresql://127.0.0.1/x"}, "no user; expected postgresql://USER@"),
+    "no database": ({"store": "postgresql://u@127.0.0.1"}, "no database; expected postgresql://"),
+    "a socket that nobody owns": ({"store": "postgresql://u@%40crowdveil/x"}, "host \"@crowdveil\"; expected names or"),
+    "a socket and a network": ({"store": "postgresql://u@%2Fvar%2Frun,db.example/x"}, "host \"db.example\"; expected"),
+    "a password at a socket": ({"store": f"{SOCKET}?passfile=/p"},
+                               "passfile at a socket, which has no TLS; expected none"),
+    "TLS at a socket": ({"store": f"{SOCKET}?sslmode=verify-full"}, "TLS at a socket; expected no sslmode"),
+    "a socket's owner over a network": ({"store": f"{LOCAL}&requirepeer=postgres"}, "requirepeer over a network; exp"),
     "another parameter": ({"store": f"{LOCAL}&options=x"}, "parameter options; expected sslmode,"),
     "an unknown parameter": ({"store": f"{LOCAL}&colour=red"}, "invalid URI query parameter: \"colour\""),
     "not a URI": ({"store": "db.example"}, "\"db.example\"; expected postgresql://USER@HOST:PORT/DATABASE"),
@@ -80,7 +86,7 @@ def test_a_database_that_is_not_there(deployment, store):
 def test_a_server_that_is_not_there(deployment, store):
     brokers = Brokers(deployment, store, 1)
     brokers.migrate()
-    brokers.changes["store"] = f"postgresql://u@{HOST}:{free_port()}/x?sslmode=disable"
+    brokers.changes["store"] = f"postgresql://u@{HOST}:{free_port()}/x?sslrootcert={store.ca}"
     is_refused(brokers, "Connection refused")
 
 
