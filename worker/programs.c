@@ -481,6 +481,30 @@ const struct cv_asker *cv_programs_asker(struct cv_programs *programs) {
   return &programs->asker;
 }
 
+enum cv_err cv_programs_tell(const struct cv_spawner *spawner, bool requires, struct cv_why *why) {
+  const char *denied = spawner->denied.text;
+  const bool is_first = getpid() == 1; /* of a container: what it leaves ends with it */
+  if (spawner->is_apart) {
+    cv_log(CV_LOG_INFO, "exec: programs run in a PID namespace of their own, and end with the worker");
+  } else if (is_first) {
+    cv_log(CV_LOG_INFO,
+           "exec: programs have no PID namespace of their own (%s): one can kill the process that starts them, and end "
+           "the worker; as it is process 1, they end with it",
+           denied);
+  } else if (requires) {
+    return cv_fail(why, CV_ERR_STATE,
+                   "sandbox is require, but a PID namespace for the programs is not available: %s; expected permission "
+                   "to make one, or sandbox: on",
+                   denied);
+  } else {
+    cv_log(CV_LOG_WARN,
+           "exec: programs have no PID namespace of their own (%s): one can kill the process that starts them, and end "
+           "the worker, and then outlive it",
+           denied);
+  }
+  return CV_OK;
+}
+
 enum cv_err cv_programs_start(const struct cv_programs_config *config, struct cv_programs **ret, struct cv_why *why) {
   struct cv_programs *programs = calloc(1, sizeof(*programs));
   CV_REQUIRE(config->slots >= 1 && config->slots <= CV_SPAWNER_SLOTS_MAX && config->ahead >= 1);

@@ -28,6 +28,9 @@ struct cv_programs_config {
   void *data;
 };
 
+/* Logs whether programs have power over the process that starts them. `requires`: CV_ERR_STATE if they have. */
+CV_MUST_USE enum cv_err cv_programs_tell(const struct cv_spawner *spawner, bool requires, struct cv_why *why);
+
 /* CV_ERR_NOMEM or CV_ERR_IO. */
 CV_MUST_USE enum cv_err cv_programs_start(const struct cv_programs_config *config, struct cv_programs **ret,
                                           struct cv_why *why);

@@ -441,7 +441,8 @@ static enum cv_err start_spawner(struct shell *shell, struct cv_why *why) {
     return CV_OK;
   }
   config.sandbox.user = settings->exec_user != NULL ? settings->exec_user : config.sandbox.user;
-  return cv_spawner_start(&config, &shell->spawner, why);
+  CV_TRY(cv_spawner_start(&config, &shell->spawner, why));
+  return cv_programs_tell(&shell->spawner, settings->daemon.sandbox.mode == CV_SANDBOX_REQUIRE, why);
 }
 
 static enum cv_err open_programs(struct shell *shell, struct cv_why *why) {

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "common/base/text.h"
+#include "worker/namespaces.h"
 
 enum { PIPES = 3, FIRST_OTHER = 3 /* descriptor after the standard ones */, RECKONINGS = 100, STOP_MS = 2000 };
 
@@ -28,10 +29,19 @@ struct message {
 };
 enum order { ORDER_RUN, ORDER_KILL };
 
+struct owner {
+  uid_t user;
+  gid_t group;
+};
+
 struct host {
   int socket, signals;
   char **words;
   unsigned slots;
+  bool is_apart; /* in a PID namespace of its own */
+  /* It cannot hear or report any more: the worker is gone, or a program of its user limits its open files, or has used
+   * up what the user may send. */
+  bool is_lost;
   pid_t pid[CV_SPAWNER_SLOTS_MAX]; /* 0: nothing runs */
 };
 
@@ -68,7 +78,7 @@ size_t cv_spawner_words(char *text, char **words, size_t most) {
 
 /* ---- the spawner's own process ---- */
 
-static void report(const struct host *host, const struct message *message, const int *pipes) {
+static void report(struct host *host, const struct message *message, const int *pipes) {
   union {
     struct cmsghdr header;
     char bytes[CMSG_SPACE(PIPES * sizeof(int))];
@@ -83,11 +93,13 @@ static void report(const struct host *host, const struct message *message, const
         (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(PIPES * sizeof(int))};
     memcpy(CMSG_DATA(rights), pipes, PIPES * sizeof(int));
   }
-  while (sendmsg(host->socket, &all, MSG_NOSIGNAL) < 0 && errno == EINTR) {
+  ssize_t sent;
+  while ((sent = sendmsg(host->socket, &all, MSG_NOSIGNAL)) < 0 && errno == EINTR) {
   }
+  host->is_lost = host->is_lost || sent < 0;
 }
 
-static void report_error(const struct host *host, unsigned slot, const char *what, int error) {
+static void report_error(struct host *host, unsigned slot, const char *what, int error) {
   struct message message = {.what = CV_SPAWNER_FAILED, .slot = slot};
   (void)snprintf(message.text, sizeof(message.text), "%s: %s", what, strerror(error));
   report(host, &message, NULL);
@@ -181,6 +193,10 @@ static bool reap(struct host *host) {
   int status;
   pid_t pid;
   while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+    if (WIFSTOPPED(status)) { /* it has made this process its tracer */
+      (void)kill(pid, SIGKILL);
+      continue;
+    }
     for (unsigned slot = 0; slot < host->slots; slot++) {
       if (host->pid[slot] == pid) {
         struct message message = {.what = CV_SPAWNER_ENDED, .slot = slot};
@@ -197,8 +213,12 @@ static bool reap(struct host *host) {
 }
 
 /* Kills the children that came to this process because their parents are gone; more than fit are killed in the next
- * round. */
-static void kill_children(void) {
+ * round. Of a namespace all at once, so that none can start another meanwhile. */
+static void kill_children(const struct host *host) {
+  if (host->is_apart) {
+    (void)kill(-1, SIGKILL);
+    return;
+  }
   char text[4096];
   int file = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
   ssize_t n = file < 0 ? 0 : read(file, text, sizeof(text) - 1);
@@ -226,7 +246,7 @@ static void end(struct host *host) {
   }
   /* A killed parent's children become ours, so it takes several rounds. */
   for (int round = 0; round < RECKONINGS; round++) {
-    kill_children();
+    kill_children(host);
     if (!reap(host)) {
       break;
     }
@@ -238,9 +258,7 @@ static void end(struct host *host) {
 static void obey(struct host *host) {
   struct message order;
   ssize_t n = recv(host->socket, &order, sizeof(order), MSG_DONTWAIT);
-  if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
-    end(host); /* the worker is gone */
-  }
+  host->is_lost = host->is_lost || n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
   if (n == (ssize_t)sizeof(order) && order.slot < host->slots) {
     if (order.what == ORDER_RUN && host->pid[order.slot] == 0) {
       run_slot(host, order.slot);
@@ -259,9 +277,9 @@ static void close_others(int keep) {
 }
 
 static void serve(struct host *host) {
-  for (;;) {
+  while (!host->is_lost) {
     struct pollfd wait[] = {{.fd = host->socket, .events = POLLIN}, {.fd = host->signals, .events = POLLIN}};
-    (void)poll(wait, 2, -1);
+    host->is_lost = poll(wait, 2, -1) < 0 && errno != EINTR;
     if (wait[1].revents != 0) {
       struct signalfd_siginfo info;
       while (read(host->signals, &info, sizeof(info)) > 0) {
@@ -272,6 +290,7 @@ static void serve(struct host *host) {
       obey(host);
     }
   }
+  end(host);
 }
 
 /* Whether the user may run the program: a wrong name is told at the start, not by a program that never comes. */
@@ -291,11 +310,8 @@ static enum cv_err check_program(const char *word, struct cv_why *why) {
   return cv_fail(why, CV_ERR_INVALID, "%s: %s; expected a program that may be run", word, strerror(error));
 }
 
-static void be_spawner(const struct cv_spawner_config *config, int socket, char **words) {
-  struct host host = {.socket = socket, .words = words, .slots = config->slots};
-  struct cv_why why;
+static void take_signals(struct host *host) {
   sigset_t mask;
-  close_others(socket);
   /* A Ctrl-C reaches the whole group; the worker decides when it ends, and its end is the end of the socket. */
   (void)signal(SIGINT, SIG_IGN);
   (void)signal(SIGTERM, SIG_IGN);
@@ -305,28 +321,86 @@ static void be_spawner(const struct cv_spawner_config *config, int socket, char 
   (void)sigprocmask(SIG_BLOCK, &mask, NULL);
   (void)prctl(PR_SET_NAME, "crowdveil-exec");
   (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
-  host.signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
-  enum cv_err err = host.signals < 0 ? cv_fail(&why, CV_ERR_IO, "signalfd: %s", strerror(errno))
-                                     : cv_sandbox_become(&config->sandbox, &why);
-  err = err == CV_OK ? check_program(words[0], &why) : err;
-  struct message ready = {.what = (uint32_t)err};
-  cv_text_print(ready.text, sizeof(ready.text), "%s", err == CV_OK ? "" : why.text);
-  if (err == CV_OK && config->sandbox.mode != CV_SANDBOX_OFF) {
+  host->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static enum cv_err prepare(struct host *host, const struct cv_spawner_config *config, struct cv_why *why) {
+  take_signals(host);
+  if (host->signals < 0) {
+    return cv_fail(why, CV_ERR_IO, "signalfd: %s", strerror(errno));
+  }
+  CV_TRY(cv_sandbox_become(&config->sandbox, why));
+  CV_TRY(check_program(host->words[0], why));
+  if (config->sandbox.mode != CV_SANDBOX_OFF) {
     cv_sandbox_shed();
   }
-  report(&host, &ready, NULL);
+  (void)prctl(PR_SET_DUMPABLE, 0); /* nobody traces it; a change of the user may have undone this */
+  return CV_OK;
+}
+
+/* `owner` is the user and group of the worker. */
+static void be_spawner(const struct cv_spawner_config *config, enum cv_namespaces kind, const struct owner *owner,
+                       struct host *host) {
+  struct cv_why why;
+  close_others(host->socket);
+  bool is_settled = cv_namespaces_settle(kind, owner->user, owner->group, &why) == CV_OK;
+  enum cv_err err = is_settled ? prepare(host, config, &why) : CV_ERR_DENIED;
+  struct message ready = {.what = (uint32_t)err, .slot = !is_settled};
+  cv_text_print(ready.text, sizeof(ready.text), "%s", err == CV_OK ? "" : why.text);
+  report(host, &ready, NULL);
   if (err == CV_OK) {
-    serve(&host);
+    serve(host);
   }
   _exit(1);
 }
 
 /* ---- the worker's side ---- */
 
+/* What the spawner said of its start; false with errno 0 if it has ended. */
+static bool hear(int socket, struct message *ready) {
+  ssize_t n;
+  while ((n = recv(socket, ready, sizeof(*ready), 0)) < 0 && errno == EINTR) {
+  }
+  return n == (ssize_t)sizeof(*ready);
+}
+
+/* Starts it in namespaces of this kind. *ret_denied: they are not permitted here, and `why` says it. */
+static enum cv_err start_in(enum cv_namespaces kind, const struct cv_spawner_config *config, char **words,
+                            struct cv_spawner *ret, bool *ret_denied, struct cv_why *why) {
+  const struct owner owner = {.user = geteuid(), .group = getegid()};
+  int ends[2];
+  *ret_denied = false;
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+    return cv_fail(why, CV_ERR_IO, "exec: socketpair: %s", strerror(errno));
+  }
+  pid_t pid = cv_namespaces_fork(kind);
+  if (pid == 0) {
+    struct host host = {
+        .socket = ends[1], .words = words, .slots = config->slots, .is_apart = kind != CV_NAMESPACES_NONE};
+    be_spawner(config, kind, &owner, &host);
+  }
+  int error = errno;
+  (void)close(ends[1]);
+  struct message ready = {0};
+  bool has_said = pid > 0 && hear(ends[0], &ready);
+  if (has_said && ready.what == CV_OK) {
+    (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    ret->socket = ends[0];
+    ret->is_apart = kind != CV_NAMESPACES_NONE;
+    return CV_OK;
+  }
+  (void)close(ends[0]);
+  if (pid > 0) {
+    (void)waitpid(pid, NULL, 0);
+  }
+  *ret_denied = kind != CV_NAMESPACES_NONE && (pid < 0 || (has_said && ready.slot != 0));
+  return has_said ? cv_fail(why, (enum cv_err)ready.what, "exec: %s", ready.text)
+                  : cv_fail(why, CV_ERR_IO, "exec: cannot start the process that runs programs: %s",
+                            pid < 0 ? strerror(error) : "it ended");
+}
+
 enum cv_err cv_spawner_start(const struct cv_spawner_config *config, struct cv_spawner *ret, struct cv_why *why) {
   char *copy = strdup(config->command), *words[CV_SPAWNER_WORDS_MAX + 1] = {0};
-  int ends[2];
-  pid_t pid = -1;
   if (copy == NULL) {
     return cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
   }
@@ -335,28 +409,22 @@ enum cv_err cv_spawner_start(const struct cv_spawner_config *config, struct cv_s
     return cv_fail(why, CV_ERR_INVALID, "exec: expected a program and up to %d arguments, with closed quotes",
                    CV_SPAWNER_WORDS_MAX - 1);
   }
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-    free(copy);
-    return cv_fail(why, CV_ERR_IO, "exec: socketpair: %s", strerror(errno));
+  struct cv_spawner spawner = {.socket = -1};
+  struct cv_why reason = {0};
+  enum cv_err err = CV_ERR_STATE;
+  bool denied = true;
+  for (enum cv_namespaces kind = CV_NAMESPACES_PLAIN; denied && kind < CV_NAMESPACES_KINDS; kind++) {
+    /* A user namespace knows one user only. */
+    if (kind != CV_NAMESPACES_USER || geteuid() != 0 || config->sandbox.user == NULL) {
+      spawner.denied = reason;
+      err = start_in(kind, config, words, &spawner, &denied, &reason);
+    }
   }
-  /* Without the handlers that libraries have for fork(): libuv's would close descriptors by their former numbers. */
-  if ((pid = _Fork()) == 0) {
-    be_spawner(config, ends[1], words);
-  }
-  int error = errno;
   free(copy);
-  (void)close(ends[1]);
-  struct message ready = {0};
-  ssize_t n = pid < 0 ? -1 : recv(ends[0], &ready, sizeof(ready), 0);
-  if (n != (ssize_t)sizeof(ready) || ready.what != CV_OK) {
-    (void)close(ends[0]);
-    return n == (ssize_t)sizeof(ready)
-               ? cv_fail(why, (enum cv_err)ready.what, "exec: %s", ready.text)
-               : cv_fail(why, CV_ERR_IO, "exec: cannot start the process that runs programs: %s",
-                         pid < 0 ? strerror(error) : "it ended");
+  if (err != CV_OK) {
+    return cv_fail(why, err, "%s", reason.text);
   }
-  (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
-  *ret = (struct cv_spawner){.socket = ends[0]};
+  *ret = spawner;
   return CV_OK;
 }
 

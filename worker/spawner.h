@@ -7,7 +7,8 @@
  *
  * A program gets three pipes, no other descriptor, and an environment of PATH and LANG. It has a session of its own.
  * What is left of its process group is killed when it ends, and everything that it started when the worker ends,
- * however that happens.
+ * however that happens. If the system permits it, the spawner is the first process of a PID namespace (namespaces.h),
+ * so that no program can prevent this; else a program of the spawner's user can, by killing it.
  */
 #ifndef CV_WORKER_SPAWNER_H
 #define CV_WORKER_SPAWNER_H
@@ -27,7 +28,9 @@ struct cv_spawner_config {
 };
 
 struct cv_spawner {
-  int socket; /* non-blocking; readable when a report has come; -1: not started */
+  int socket;           /* non-blocking; readable when a report has come; -1: not started */
+  bool is_apart;        /* the programs have no power over it or over the worker, and end with them (namespaces.h) */
+  struct cv_why denied; /* why not */
 };
 
 enum cv_spawner_what {

@@ -98,6 +98,25 @@ def process_namespaces():
 
 
 @cache
+def user_namespaces():
+    """Namespaces of processes without root's rights."""
+    return bounded_capabilities() or tried("user namespaces", *without_rights(), "unshare", "--user", "--pid", "--fork",
+                                           "true")
+
+
+@cache
+def own_proc():
+    """In such a namespace /proc can be mounted anew, which a container that hides parts of it forbids."""
+    return user_namespaces() or tried("a /proc of a user namespace", *without_rights(), "unshare", "--user",
+                                      "--map-root-user", "--pid", "--fork", "--mount-proc", "true")
+
+
+def without_rights():
+    """Runs a program of root's without the capability to make namespaces."""
+    return ("setpriv", "--bounding-set", "-sys_admin") if os.geteuid() == 0 else ()
+
+
+@cache
 def nobody():
     """Root runs a program as nobody; not needed if the tests do not run as root."""
     if os.geteuid() != 0:
