@@ -272,6 +272,39 @@ def test_openssl_agrees_with_list(made):
     assert (worker / "crl.pem").read_bytes() == (made.folder / "ca/crl.pem").read_bytes()
 
 
+@pytest.mark.parametrize("lost", ["the revocation", "the certificate"])
+def test_an_older_index_takes_no_revocation_back(made, lost):
+    """As when index.tsv alone comes from a backup."""
+    index, parts = made.folder / "ca/index.tsv", made.bytes
+    older = index.read_text()
+    if lost == "the certificate":
+        made.parties = {**made.parties, "worker/400002": "late"}
+        made.made()
+    revoke(made, "worker/400002" if lost == "the certificate" else GATEWAYS[0])
+    newer, serial = index.read_text(), next(one["serial"] for one in listed(made) if one["state"] == "revoked")
+    index.write_text(older)
+    before = parts()
+    way_out = "a new CA in another folder" if lost == "the certificate" else "crowdveil pki revoke of this number"
+    for words in (("make", *made.words()), ("issue", "--out", made.folder / "more", "worker/400003"),
+                  ("renew", "--out", made.of["worker/400001"], "worker/400001")):
+        done = made.pki(*words)
+        assert done.returncode != 0 and f"has certificate {serial} as revoked" in done.stderr, done.stderr
+        assert way_out in done.stderr and str(index) in done.stderr and len(done.stderr.splitlines()) == 1
+    assert {path: text for path, text in parts().items() if path.parent.name != "more"} == before
+    # with the list lost, too, the parties still have it
+    (made.folder / "ca/crl.pem").unlink()
+    assert "as revoked" in made.make().stderr
+    assert serial in subprocess.run(["openssl", "crl", "-in", made.folder / "person/crl.pem", "-noout", "-text"],
+                                    capture_output=True, text=True).stdout
+    # ways out
+    if lost == "the revocation":
+        revoke(made, serial)
+    else:
+        index.write_text(newer)
+        made.made()
+    assert [one["serial"] for one in listed(made) if one["state"] == "revoked"] == [serial]
+
+
 def test_list_says_what_there_is(made):
     assert {one["identity"] for one in listed(made)} == set(made.of)
     assert {one["state"] for one in listed(made)} == {"valid"}

@@ -192,6 +192,7 @@ enum cv_err cv_pki_ca_issue(struct cv_pki_ca *ca, const struct cv_pki_wish *wish
   int64_t now = (int64_t)time(NULL), ca_end = cv_certificate_end_s(ca->pair.cert);
   int64_t not_after = now + wish->valid_s < ca_end ? now + wish->valid_s : ca_end;
   struct cv_pki_pair pair;
+  CV_TRY(cv_pki_crl_check(ca, ca->crl_path, why)); /* an older index does not know whom it has certified either */
   CV_TRY(sign(ca, wish, now, not_after, &pair, why));
   enum cv_err err = cv_pki_stage_pair(files, &pair, why);
   if (err == CV_OK) {

@@ -129,6 +129,47 @@ static bool lists(X509_CRL *list, const struct cv_pki_entry *entry) {
   return is;
 }
 
+/* Whether every certificate of the list is revoked in the index; *ret gets the first one that is not. */
+static bool is_kept(X509_CRL *list, const struct cv_pki_index *index, struct cv_serial *ret) {
+  const STACK_OF(X509_REVOKED) *listed = X509_CRL_get_REVOKED(list);
+  int kept = 0;
+  for (size_t i = 0; i < index->count; i++) {
+    kept += index->entry[i].revoked != 0 && lists(list, &index->entry[i]);
+  }
+  for (int i = 0; kept < sk_X509_REVOKED_num(listed) && i < sk_X509_REVOKED_num(listed); i++) {
+    BIGNUM *number = ASN1_INTEGER_to_BN(X509_REVOKED_get0_serialNumber(sk_X509_REVOKED_value(listed, i)), NULL);
+    char *hex = number == NULL ? NULL : BN_bn2hex(number);
+    bool is_read = hex != NULL && cv_serial_parse(hex, ret);
+    const struct cv_pki_entry *entry = is_read ? cv_pki_index_find(index, ret) : NULL;
+    OPENSSL_free(hex);
+    BN_free(number);
+    if (entry == NULL || entry->revoked == 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static enum cv_err check_list(const struct cv_pki_ca *ca, X509_CRL *list, const char *path, struct cv_why *why) {
+  struct cv_serial serial = {.hex = ""};
+  if (is_kept(list, &ca->index, &serial)) {
+    return CV_OK;
+  }
+  bool is_known = cv_pki_index_find(&ca->index, &serial) != NULL;
+  return cv_fail(why, CV_ERR_STATE,
+                 "%.150s has certificate %s as revoked, %.150s has not: an older index; expected the one of this list "
+                 "or a later one put back, or else %s",
+                 path, serial.hex, ca->index_path,
+                 is_known ? "crowdveil pki revoke of this number" : "a new CA in another folder");
+}
+
+enum cv_err cv_pki_crl_check(const struct cv_pki_ca *ca, const char *path, struct cv_why *why) {
+  X509_CRL *list = read_own(path, ca->pair.cert);
+  enum cv_err err = list == NULL ? CV_OK : check_list(ca, list, path, why);
+  X509_CRL_free(list);
+  return err;
+}
+
 static bool is_current(X509_CRL *list, const struct cv_pki_ca *ca, int64_t now) {
   int revoked = 0;
   for (size_t i = 0; i < ca->index.count; i++) {
@@ -160,7 +201,10 @@ static enum cv_err replace(struct cv_pki_ca *ca, const X509_CRL *before, int64_t
 
 enum cv_err cv_pki_crl_refresh(struct cv_pki_ca *ca, int64_t now, struct cv_why *why) {
   X509_CRL *before = read_own(ca->crl_path, ca->pair.cert);
-  enum cv_err err = before != NULL && is_current(before, ca, now) ? CV_OK : replace(ca, before, now, why);
+  enum cv_err err = before == NULL ? CV_OK : check_list(ca, before, ca->crl_path, why);
+  if (err == CV_OK && (before == NULL || !is_current(before, ca, now))) {
+    err = replace(ca, before, now, why);
+  }
   X509_CRL_free(before);
   return err;
 }
@@ -226,6 +270,7 @@ enum cv_err cv_pki_crl_copy(const struct cv_pki_ca *ca, const char *folder, stru
   char path[CV_PKI_PATH], ca_path[CV_PKI_PATH];
   CV_TRY(cv_pki_join(path, folder, "crl", ".pem", why));
   CV_TRY(cv_pki_join(ca_path, folder, "ca", ".pem", why));
+  CV_TRY(cv_pki_crl_check(ca, path, why));
   X509_CRL *ours = read_own(ca->crl_path, ca->pair.cert);
   struct copy copy = {.list = sk_X509_CRL_new_null()};
   enum cv_err err = ours == NULL || copy.list == NULL ? cv_fail(why, CV_ERR_IO, "%s: cannot be read", ca->crl_path)
