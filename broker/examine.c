@@ -142,6 +142,16 @@ static bool examine_rows(struct cv_broker_store *store, const struct cv_broker_s
   return err == CV_OK;
 }
 
+/* They are told, and do not make a state wrong: nothing runs what is added to a file. */
+static bool examine_strangers(struct cv_broker_store *store, const char *database) {
+  struct cv_why why;
+  if (cv_broker_store_strangers(store, cv_finding_stranger, &database, &why) != CV_OK) {
+    cv_finding(CV_FINDING_WRONG, recover_advice, "%s", why.text);
+    return false;
+  }
+  return true;
+}
+
 static bool examine_database(const struct cv_broker_settings *settings, const char *database,
                              const struct cv_ring *ring) {
   const struct cv_store_files files = {.database = database, .anchor = settings->anchor, .readonly = true};
@@ -165,7 +175,8 @@ static bool examine_database(const struct cv_broker_settings *settings, const ch
   }
   cv_broker_store_marks(store, &marks);
   cv_finding(CV_FINDING_OK, "", "database %s: complete, every row as it was stored", database);
-  bool good = examine_marks(&marks, settings);
+  bool good = examine_strangers(store, database);
+  good = examine_marks(&marks, settings) && good;
   good = examine_rows(store, settings) && good;
   cv_broker_store_close(store);
   return good;
@@ -268,6 +279,7 @@ static bool examine_shared(const struct cv_broker_settings *settings, const stru
   if (!good) {
     cv_finding(CV_FINDING_WRONG, recover_advice, "database %s: disputed: %s", name.text, shared.view.disputed);
   }
+  good = examine_strangers(shared.store, name.text) && good;
   good = examine_marks(&shared.marks, settings) && good;
   good = examine_rows(shared.store, settings) && good;
   cv_shared_close(&shared);

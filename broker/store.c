@@ -202,6 +202,11 @@ enum cv_err cv_broker_store_commit(struct cv_broker_store *store, const struct c
   return cv_anchor_write(store->anchor, &mark, why);
 }
 
+enum cv_err cv_broker_store_strangers(struct cv_broker_store *store, void (*told)(void *data, const char *what),
+                                      void *data, struct cv_why *why) {
+  return store->backend.ops->strangers(store->backend.data, told, data, why);
+}
+
 void cv_broker_store_marks(const struct cv_broker_store *store, struct cv_store_marks *ret) {
   *ret = store->found;
 }

@@ -49,6 +49,10 @@ struct cv_vault *cv_broker_store_vault(struct cv_broker_store *store);
 
 /* What was found when the store was opened. */
 void cv_broker_store_marks(const struct cv_broker_store *store, struct cv_store_marks *ret);
+/* Calls `told` for what somebody has added to the database: triggers, tables, ... */
+CV_MUST_USE enum cv_err cv_broker_store_strangers(struct cv_broker_store *store,
+                                                  void (*told)(void *data, const char *what), void *data,
+                                                  struct cv_why *why);
 /* Sets the number of the next commit, which must be above the last one. */
 void cv_broker_store_leap(struct cv_broker_store *store, uint64_t commit);
 /* Writes the anchor from the database's mark. */

@@ -125,6 +125,9 @@ static bool examine_database(const struct cv_cobroker_settings *settings, const 
   }
   cv_cobroker_store_marks(store, &marks);
   cv_finding(CV_FINDING_OK, "", "database %s: complete, every row as it was stored", database);
+  if (cv_cobroker_store_strangers(store, cv_finding_stranger, &database, &why) != CV_OK) {
+    cv_finding(CV_FINDING_WARNING, "", "%s", why.text);
+  }
   bool good = examine_marks(&marks, settings);
   good = examine_rows(store, settings) && good;
   cv_cobroker_store_close(store);

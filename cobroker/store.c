@@ -12,6 +12,7 @@
 #include "cobroker/restore.h"
 #include "common/base/before.h"
 #include "common/db/proof.h"
+#include "common/db/strangers.h"
 
 static const char *const schema_steps[] = {
     CV_META_TABLE
@@ -55,6 +56,11 @@ struct cv_db *cv_cobroker_store_database(const struct cv_cobroker_store *store) 
 bool cv_cobroker_store_exists(const char *database) {
   struct stat info;
   return stat(database, &info) == 0;
+}
+
+enum cv_err cv_cobroker_store_strangers(struct cv_cobroker_store *store, void (*told)(void *data, const char *what),
+                                        void *data, struct cv_why *why) {
+  return cv_db_strangers(store->db, told, data, why);
 }
 
 void cv_cobroker_store_marks(const struct cv_cobroker_store *store, struct cv_store_marks *ret) {

@@ -35,6 +35,10 @@ bool cv_cobroker_store_exists(const char *database);
 struct cv_vault *cv_cobroker_store_vault(struct cv_cobroker_store *store);
 
 /* What was found when the store was opened. */
+/* cv_db_strangers() of its database. */
+CV_MUST_USE enum cv_err cv_cobroker_store_strangers(struct cv_cobroker_store *store,
+                                                    void (*told)(void *data, const char *what), void *data,
+                                                    struct cv_why *why);
 void cv_cobroker_store_marks(const struct cv_cobroker_store *store, struct cv_store_marks *ret);
 /* For repair: sets the number of the next commit, which must be above the last one; writes the anchor from the
  * database's mark. */

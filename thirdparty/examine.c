@@ -14,6 +14,7 @@ static const char lost_advice[] =
     "restore a backup, or move the database away: brokers then send all their records again";
 
 struct tally {
+  const char *path;
   uint64_t campaigns, disagree;
 };
 
@@ -49,10 +50,14 @@ static void each(void *data, const struct cv_stored_campaign *campaign, const st
           row->accepted, cv_fingerprint_of(&row->plans_hash).text, worker_micro(&campaign->spec));
 }
 
+static void stranger(void *data, const char *what) {
+  cv_finding_stranger(&((struct tally *)data)->path, what);
+}
+
 static int examine_database(const struct cv_thirdparty_files *files, const char *path) {
-  struct tally tally = {0};
+  struct tally tally = {.path = path};
   struct cv_why why;
-  enum cv_err err = cv_replay_database(path, each, &tally, &why);
+  enum cv_err err = cv_replay_database(path, each, stranger, &tally, &why);
   /* Not a fault: the database is locked as long as its daemon runs. */
   if (err == CV_ERR_STATE) {
     cv_fact("live\t%s", files->admin == NULL ? "" : files->admin);

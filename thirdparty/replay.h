@@ -58,8 +58,11 @@ CV_MUST_USE enum cv_err cv_replay_records(const struct cv_replay_records *record
                                           struct cv_why *why);
 
 /* Replays every campaign of a third-party's database (replay_db.c). Stops with an error at a damaged campaign. */
+/* Before them `stranger`, if not NULL, is called for what somebody has added to the database (common/db/db.h). */
 typedef void cv_replay_each_fn(void *data, const struct cv_stored_campaign *campaign,
                                const struct cv_replay_verdict *verdict);
-CV_MUST_USE enum cv_err cv_replay_database(const char *path, cv_replay_each_fn *each, void *data, struct cv_why *why);
+CV_MUST_USE enum cv_err cv_replay_database(const char *path, cv_replay_each_fn *each,
+                                           void (*stranger)(void *data, const char *what), void *data,
+                                           struct cv_why *why);
 
 #endif

@@ -77,11 +77,15 @@ static enum cv_err replay_all(struct cv_db *db, cv_replay_each_fn *each, void *d
   }
 }
 
-enum cv_err cv_replay_database(const char *path, cv_replay_each_fn *each, void *data, struct cv_why *why) {
+enum cv_err cv_replay_database(const char *path, cv_replay_each_fn *each,
+                               void (*stranger)(void *data, const char *what), void *data, struct cv_why *why) {
   struct cv_db *db;
   /* Read-only, and not while a daemon has it open: replay must not change what it checks. */
   CV_TRY(cv_db_open_readonly(path, &CV_THIRDPARTY_SCHEMA, &db, why));
   enum cv_err err = cv_thirdparty_prove(db, why);
+  if (err == CV_OK && stranger != NULL) {
+    err = cv_thirdparty_strangers(db, stranger, data, why);
+  }
   if (err == CV_OK) {
     err = replay_all(db, each, data, why);
     if (err != CV_OK) {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "common/db/strangers.h"
 #include "thirdparty/rows.h"
 #include "thirdparty/store.h"
 
@@ -204,6 +205,11 @@ static const struct cv_proof_part parts[] = {
     {.table = "used_up", .group = "campaign"},
     {.table = "contradiction", .group = "campaign"},
 };
+
+enum cv_err cv_thirdparty_strangers(struct cv_db *db, void (*told)(void *data, const char *what), void *data,
+                                    struct cv_why *why) {
+  return cv_db_strangers(db, told, data, why);
+}
 
 enum cv_err cv_thirdparty_prove(struct cv_db *db, struct cv_why *why) {
   const struct cv_proof_config config = {.part = parts, .parts = CV_COUNT(parts)};

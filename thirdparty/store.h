@@ -17,6 +17,9 @@
 extern const struct cv_db_schema CV_THIRDPARTY_SCHEMA;
 /* cv_proof_begin() for a database of this schema. */
 CV_MUST_USE enum cv_err cv_thirdparty_prove(struct cv_db *db, struct cv_why *why);
+/* cv_db_strangers(). */
+CV_MUST_USE enum cv_err cv_thirdparty_strangers(struct cv_db *db, void (*told)(void *data, const char *what),
+                                                void *data, struct cv_why *why);
 
 struct cv_thirdparty_store;
 

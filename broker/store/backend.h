@@ -62,6 +62,8 @@ struct cv_backend_ops {
   enum cv_err (*next_open)(void *data, uint32_t after, uint32_t *ret, struct cv_why *why);
   /* Checks the codes of one campaign's rows, which may have changed since the start. CV_ERR_DAMAGED. */
   enum cv_err (*check)(void *data, uint32_t campaign, struct cv_why *why);
+  /* Calls `told` for what somebody has added to the database: triggers, tables, ... */
+  enum cv_err (*strangers)(void *data, void (*told)(void *teller, const char *what), void *teller, struct cv_why *why);
   /* Frees everything; `data` may be half built. */
   void (*close)(void *data);
 };

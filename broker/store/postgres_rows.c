@@ -9,6 +9,7 @@
 #include "common/base/array.h"
 #include "common/base/clock.h"
 #include "common/base/table.h"
+#include "common/base/text.h"
 
 enum {
   GROUP_BYTES = 8 << 20, /* of a statement */
@@ -468,6 +469,43 @@ static enum cv_err check(void *data, uint32_t campaign, struct cv_why *why) {
   return CV_OK;
 }
 
+/* Triggers and rules run with our writes. */
+static const char find_strangers[] =
+    "SELECT left(what, 300)::text FROM ("
+    "SELECT 'table ' || relname AS what FROM pg_catalog.pg_class"
+    "  WHERE relnamespace = 'crowdveil'::regnamespace AND relkind NOT IN ('i', 'I', 't') AND relname NOT IN"
+    "  ('version', 'meta', 'term', 'campaign', 'plan', 'release', 'ledger', 'recovery', 'ended', 'journal', 'chunk',"
+    "  'wrapped_key')"
+    " UNION ALL SELECT 'index ' || c.relname || ' on ' || r.relname FROM pg_catalog.pg_index i"
+    "  JOIN pg_catalog.pg_class c ON c.oid = indexrelid JOIN pg_catalog.pg_class r ON r.oid = indrelid"
+    "  WHERE c.relnamespace = 'crowdveil'::regnamespace"
+    "  AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint WHERE conindid = c.oid)"
+    " UNION ALL SELECT 'trigger ' || tgname || ' on ' || relname FROM pg_catalog.pg_trigger"
+    "  JOIN pg_catalog.pg_class c ON c.oid = tgrelid"
+    "  WHERE NOT tgisinternal AND relnamespace = 'crowdveil'::regnamespace"
+    " UNION ALL SELECT 'rule ' || rulename || ' on ' || relname FROM pg_catalog.pg_rewrite"
+    "  JOIN pg_catalog.pg_class c ON c.oid = ev_class"
+    "  WHERE rulename <> '_RETURN' AND relnamespace = 'crowdveil'::regnamespace"
+    " UNION ALL SELECT 'policy ' || polname || ' on ' || relname FROM pg_catalog.pg_policy"
+    "  JOIN pg_catalog.pg_class c ON c.oid = polrelid WHERE relnamespace = 'crowdveil'::regnamespace"
+    " UNION ALL SELECT 'function ' || proname FROM pg_catalog.pg_proc"
+    "  WHERE pronamespace = 'crowdveil'::regnamespace) f (what) ORDER BY 1 LIMIT 20";
+
+static enum cv_err strangers(void *data, void (*told)(void *teller, const char *what), void *teller,
+                             struct cv_why *why) {
+  struct cv_remote *remote = data;
+  PGresult *result = NULL;
+  enum cv_err err = cv_pg_run(remote->pg, find_strangers, NULL, &result, why);
+  for (int i = 0; err == CV_OK && i < PQntuples(result); i++) {
+    char what[400];
+    (void)snprintf(what, sizeof(what), "%s", PQgetvalue(result, i, 0));
+    cv_text_clean(what, strlen(what));
+    told(teller, what);
+  }
+  PQclear(result);
+  return err;
+}
+
 /* The remote closes its session. */
 static void close_backend(void *data) {
 }
@@ -482,6 +520,7 @@ struct cv_backend cv_postgres_backend(struct cv_remote *remote) {
                                             .each = each,
                                             .next_open = next_open,
                                             .check = check,
+                                            .strangers = strangers,
                                             .close = close_backend};
   return (struct cv_backend){.ops = &ops, .data = remote};
 }

@@ -9,6 +9,7 @@
 #include "broker/both/vault_table.h"
 #include "broker/store/proof.h"
 #include "common/base/before.h"
+#include "common/db/strangers.h"
 
 static const char *const schema_steps[] = {
     CV_META_TABLE
@@ -281,6 +282,11 @@ static enum cv_err check(void *data, uint32_t campaign, struct cv_why *why) {
   return cv_proof_check(store->db, campaign, why);
 }
 
+static enum cv_err strangers(void *data, cv_db_stranger_fn *told, void *teller, struct cv_why *why) {
+  const struct sqlite *store = data;
+  return cv_db_strangers(store->db, told, teller, why);
+}
+
 static const struct cv_backend_ops ops = {.begin = begin,
                                           .write = write,
                                           .purge = purge,
@@ -290,6 +296,7 @@ static const struct cv_backend_ops ops = {.begin = begin,
                                           .each = each,
                                           .next_open = next_open,
                                           .check = check,
+                                          .strangers = strangers,
                                           .close = close_all};
 
 enum cv_err cv_sqlite_open(const struct cv_store_files *files, struct cv_vault *vault, struct cv_sqlite_opened *ret,

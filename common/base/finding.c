@@ -32,6 +32,12 @@ void cv_finding(enum cv_finding level, const char *advice, const char *fmt, ...)
   (void)printf("%s\t%s\t%s\n", cv_finding_text(level), what, todo);
 }
 
+void cv_finding_stranger(void *name, const char *what) {
+  cv_finding(CV_FINDING_WARNING,
+             "no program of ours makes it: find out who did, and remove it while the program is stopped",
+             "database %s: %s; expected nothing besides its own tables", *(const char **)name, what);
+}
+
 void cv_fact(const char *line, ...) {
   va_list args;
   va_start(args, line);

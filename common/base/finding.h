@@ -22,6 +22,8 @@ const char *cv_finding_text(enum cv_finding level);
 void cv_finding(enum cv_finding level, const char *advice, const char *fmt, ...) CV_PRINTF(3, 4);
 /* The advice about a file that could not be opened: none about one of another version, whose line says what to do. */
 const char *cv_finding_advice(enum cv_err err, const char *advice);
+/* A warning of something in a database, of which `name` points to the name, that no program of ours makes. */
+void cv_finding_stranger(void *name, const char *what);
 /* Prints one fact. `line` is a printf format with \t between key and values. */
 void cv_fact(const char *line, ...) CV_PRINTF(1, 2);
 

@@ -32,6 +32,7 @@ struct statement {
 struct cv_db {
   sqlite3 *handle;
   char *path;
+  const struct cv_db_schema *schema; /* borrowed */
   bool readonly;
   bool is_file;                  /* in the default VFS, where we set the file's mode */
   bool is_doubtful;              /* the log may not be durable: found at the start, or after a failed commit */
@@ -58,6 +59,10 @@ static int report_step(void *data) {
 
 sqlite3 *cv_db_handle(struct cv_db *db) {
   return db->handle;
+}
+
+const struct cv_db_schema *cv_db_schema(const struct cv_db *db) {
+  return db->schema;
 }
 
 const char *cv_db_path(const struct cv_db *db) {
@@ -464,6 +469,7 @@ static enum cv_err open_with(const char *path, const char *vfs, int flags, const
     return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", path);
   }
   db->path = copy;
+  db->schema = schema;
   db->readonly = (flags & SQLITE_OPEN_READONLY) != 0;
   db->is_file = vfs == NULL;
   /* Until all of the opening has succeeded. */

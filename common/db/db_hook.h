@@ -8,6 +8,8 @@
 sqlite3 *cv_db_handle(struct cv_db *db);
 /* Maps an SQLite code to an error and writes the message. */
 enum cv_err cv_db_failed(struct cv_db *db, int code, struct cv_why *why);
+/* That it was opened with. */
+const struct cv_db_schema *cv_db_schema(const struct cv_db *db);
 const char *cv_db_path(const struct cv_db *db);
 bool cv_db_is_readonly(const struct cv_db *db);
 

@@ -52,7 +52,7 @@ static void each(void *data, const struct cv_stored_campaign *campaign, const st
 static int replay(const struct settings *settings, const char *path) {
   struct tally tally = {.all = settings->json ? json_array() : NULL};
   struct cv_why why;
-  enum cv_err err = cv_replay_database(path, each, &tally, &why);
+  enum cv_err err = cv_replay_database(path, each, NULL, &tally, &why);
   if (err != CV_OK) {
     json_decref(tally.all);
     return cv_command_fail(&table, err == CV_ERR_NOT_FOUND ? 2 : 1, "%s", why.text);

@@ -79,6 +79,11 @@ def change(database, sql):
         assert db.execute(sql).rowcount > 0
 
 
+def add(database, sql):
+    with sqlite3.connect(database) as db:
+        db.execute(sql)
+
+
 def older_copy(patient):
     """The broker's state and anchor from before its campaign: the third-party knows more."""
     shutil.rmtree(patient.state)
@@ -112,6 +117,21 @@ PLANTED = {
                          " substr(image, 25, 1) WHEN x'55' THEN x'54' ELSE x'55' END || substr(image, 26) AS BLOB)"
                          " WHERE number = 2"), "wrong",
         "table release, row campaign 1, number 2: not as it was stored", "restore a copy"),
+    "a trigger": (
+        lambda p: add(p.state / "broker.db", "CREATE TRIGGER planted AFTER INSERT ON release BEGIN SELECT 1; END"),
+        "warning", "trigger planted on release; expected nothing besides", "find out who did"),
+    "a table": (
+        lambda p: add(p.state / "broker.db", "CREATE TABLE planted (x)"), "warning", "broker.db: table planted;",
+        "find out who did"),
+    "an index": (
+        lambda p: add(p.state / "broker.db", "CREATE INDEX planted ON plan (image)"), "warning",
+        "index planted on plan;", "find out who did"),
+    "a view of the third-party's": (
+        lambda p: add(p.other_state / "thirdparty.db", "CREATE VIEW planted AS SELECT 1"), "warning",
+        "thirdparty.db: view planted;", "find out who did"),
+    "a table's own form": (
+        lambda p: add(p.other_state / "thirdparty.db", "ALTER TABLE campaign RENAME COLUMN note TO remark"), "wrong",
+        "thirdparty.db: .*remark|thirdparty.db: .*note", ""),
     "a key that others can read": (
         lambda p: Path(p.broker["seal_key"]).chmod(0o644), "wrong", "key .*0644", "mode 0600"),
     "another key": (

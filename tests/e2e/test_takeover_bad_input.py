@@ -6,6 +6,7 @@ import socket
 import pytest
 
 from harness.admin import get, metrics
+from harness.commands import crowdveil
 from harness.daemon import PROGRAMS, Daemon, wait_until, write_config
 from harness.shared import Brokers, postgres
 from support.address import HOST, free_port
@@ -129,6 +130,25 @@ def test_a_database_without_tables(deployment, store):
     brokers.migrate()
     store.sql("DROP SCHEMA crowdveil CASCADE", "crowdveil")
     is_refused(brokers, "no tables; expected --migrate to have made them")
+
+
+def test_what_somebody_has_added_to_the_tables_is_named(deployment, store):
+    brokers = Brokers(deployment, store, 1)
+    brokers.start_all()
+    assert brokers.running[0].stop() == 0
+    config = write_config(deployment.folder / "b.yaml", brokers.settings(0))
+    done = crowdveil("doctor", config)
+    assert "expected nothing besides its own tables" not in done.stdout, done.stdout
+    store.sql("CREATE FUNCTION crowdveil.look() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';"
+              "CREATE TRIGGER planted BEFORE INSERT ON crowdveil.release FOR EACH ROW"
+              " EXECUTE FUNCTION crowdveil.look();"
+              "CREATE TABLE crowdveil.more (x int); CREATE INDEX by_x ON crowdveil.more (x);"
+              "CREATE RULE also AS ON INSERT TO crowdveil.plan DO ALSO NOTHING", "crowdveil")
+    done = crowdveil("doctor", config)
+    assert done.returncode == 1
+    for what in ("trigger planted on release", "function look", "table more", "index by_x on more",
+                 "rule also on plan"):
+        assert f": {what}; expected nothing besides its own tables" in done.stdout, done.stdout
 
 
 def test_tables_of_a_newer_version(deployment, store):

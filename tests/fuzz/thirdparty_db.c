@@ -146,6 +146,10 @@ static void hear_verdict(void *data, const struct cv_stored_campaign *campaign,
   }
 }
 
+static void hear_stranger(void *data, const char *what) {
+  fuzz_line(what);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
   struct cv_reader in = cv_reader_over(bytes, n);
   struct cv_why why = {.text = ""};
@@ -153,7 +157,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n) {
     make_template();
   }
   cells_write(&in);
-  if (cv_replay_database(path, hear_verdict, NULL, &why) != CV_OK) {
+  if (cv_replay_database(path, hear_verdict, hear_stranger, NULL, &why) != CV_OK) {
     fuzz_line(why.text);
   }
   come_up();

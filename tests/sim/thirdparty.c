@@ -311,7 +311,7 @@ void thirdparty_replay(struct party *party, const char *path) {
   bool ok = fwrite(file->now, 1, 18, out) == 18 && fwrite(not_wal, 1, 2, out) == 2 &&
             fwrite(file->now + 20, 1, file->now_n - 20, out) == file->now_n - 20;
   CV_REQUIRE(fclose(out) == 0 && ok);
-  if (cv_replay_database(path, judge, world, &why) != CV_OK) {
+  if (cv_replay_database(path, judge, NULL, world, &why) != CV_OK) {
     world_fail(world, "the third-party's database cannot be replayed: %s", why.text);
   }
   (void)remove(path);

@@ -226,7 +226,7 @@ static void what_a_disk_has_changed_is_refused(void **state) {
     if (strstr(why.text, cases[i].words) == NULL) {
       fail_msg("\"%s\"; expected \"%s\"", why.text, cases[i].words);
     }
-    assert_int_equal(cv_replay_database(path, NULL, NULL, &why), CV_ERR_DAMAGED);
+    assert_int_equal(cv_replay_database(path, NULL, NULL, NULL, &why), CV_ERR_DAMAGED);
     assert_non_null(strstr(why.text, cases[i].words));
   }
 }
@@ -248,7 +248,7 @@ static void hear(void *data, const struct cv_stored_campaign *campaign, const st
 static struct heard replayed(void) {
   struct heard heard = {0};
   struct cv_why why = {.text = ""};
-  if (cv_replay_database(path, hear, &heard, &why) != CV_OK) {
+  if (cv_replay_database(path, hear, NULL, &heard, &why) != CV_OK) {
     fail_msg("%s", why.text);
   }
   assert_int_equal(heard.campaigns, 1);
@@ -357,7 +357,7 @@ static void replay_does_not_look_for_plans_that_never_were(void **state) {
     remove_database();
     world_fini(ranked());
     change(sql[i]);
-    assert_int_equal(cv_replay_database(path, hear, &heard, &why), CV_ERR_DAMAGED);
+    assert_int_equal(cv_replay_database(path, hear, NULL, &heard, &why), CV_ERR_DAMAGED);
     assert_non_null(strstr(why.text, "is missing"));
     assert_int_equal(heard.campaigns, 0);
   }
