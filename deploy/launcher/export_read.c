@@ -10,6 +10,7 @@
 
 #include "common/base/before.h"
 #include "common/base/gold.h"
+#include "common/base/text.h"
 #include "deploy/launcher/export.h"
 #include "deploy/launcher/json_read.h"
 
@@ -274,6 +275,8 @@ static enum cv_err take_progress(const struct cv_json_at *root, const json_t *al
   CV_TRY(cv_json_take_whole(&at, object, "tokens", INT64_MAX, &ret->tokens));
   CV_TRY(cv_json_take_u32(&at, object, "end", CV_END_COUNT - 1, &end));
   ret->end = (enum cv_end)end;
+  const char *why = json_string_value(json_object_get(object, "why"));
+  cv_text_print(ret->why, sizeof(ret->why), "%s", why == NULL ? "" : why);
   return CV_OK;
 }
 

@@ -15,6 +15,7 @@ from client.worker import Session
 from crowdveil.schema import schema
 from crowdveil.wire import VERSION
 from harness.admin import metric
+from harness.commands import as_requester, crowdveil
 from harness.daemon import wait_until
 from harness.deployment import Deployment
 
@@ -302,6 +303,10 @@ def test_a_contradiction_freezes_that_campaign_only(stage, lie):
     stage.honest_goes_on()
     assert stage.thirdparty.connections == connections, "the others' link was closed"
     assert stage.tokens(campaign) == finished.progress.tokens, "a frozen campaign collects nothing"
+    export = stage.deployment.folder / "export.json"
+    export.write_text(crowdveil("export", campaign, *as_requester(stage.deployment)).stdout)
+    done = crowdveil("verify", export)
+    assert done.returncode != 0 and "agree" not in done.stdout + done.stderr, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("name", ALLOWED)

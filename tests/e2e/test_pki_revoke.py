@@ -132,6 +132,13 @@ def test_a_new_key_ends_campaigns_with_two_brokers(deployment, made, party, work
     reload(daemon, f"our key is a new one, {deployment.key_of(party)}: open campaigns")
     with deployment.requester() as requester:
         assert end_name(requester.watch(run.campaign).progress.end) == "frozen"
+    export = deployment.folder / "export.json"
+    assert crowdveil("export", run.campaign, "--output", export, *as_requester(deployment)).returncode == 0
+    done = crowdveil("verify", export)
+    assert done.returncode == 3 and "agree" not in done.stdout + done.stderr, done.stdout + done.stderr
+    assert "only what is there could be compared, and fits: the campaign is frozen (" in done.stderr, done.stderr
+    told = json.loads(crowdveil("verify", export, "--json").stdout)
+    assert told["agrees"] is False and told["difference"] is None and "is frozen" in told["left_out"]
     # The others refuse it by the old fingerprint, until their settings have the new one.
     called = {"broker": "broker", "cobroker": "co-broker"}[role]
     worker.wait_for(f"the {called} closes the connection: the {called} has a new key")

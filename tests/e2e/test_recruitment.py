@@ -98,6 +98,12 @@ def test_what_was_paid_is_on_record_everywhere_and_survives_a_restart(deployment
     assert exported["progress"]["paid_micro"] == sum(paid) and exported["spec"]["costs_micro"][2] == 5_000_000
     verified = crowdveil("verify", export, cwd=tmp_path)
     assert verified.returncode == 0, verified.stdout + verified.stderr
+    # what is left out is said, in place of that it agrees
+    frozen = {**exported["progress"], "end": 7}
+    for change, says in (({"standings": []}, "without a result"), ({"progress": frozen}, "is frozen")):
+        export.write_text(json.dumps({**exported, **change}))
+        partial = crowdveil("verify", export, cwd=tmp_path)
+        assert partial.returncode == 3 and says in partial.stderr and "agree" not in partial.stdout, partial.stderr
     exported["plans"][-1]["wants"][0]["arm"] = (exported["plans"][-1]["wants"][0]["arm"] + 1) % 3
     export.write_text(json.dumps(exported))
     assert crowdveil("verify", export, cwd=tmp_path).returncode == 1
