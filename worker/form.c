@@ -88,13 +88,11 @@ static struct person *person_asked(const struct cv_form *form, uint64_t question
 }
 
 /* The person of a link or a cookie. Every token is compared, so the time tells nothing. */
-static struct person *person_with(const struct cv_form *form, const char *token, const char *cookie) {
+static struct person *person_with(const struct cv_form *form, const struct cv_door_guesses *guesses) {
   struct person *found = NULL;
   for (size_t i = 0; i < form->people; i++) {
-    struct person *person = &form->person[i];
-    if ((token != NULL && cv_door_has_token(&person->door, token)) ||
-        (cookie != NULL && cv_door_has_cookie(&person->door, cookie))) {
-      found = person;
+    if (cv_door_opens(&form->person[i].door, guesses)) {
+      found = &form->person[i];
     }
   }
   return found;
@@ -188,6 +186,14 @@ static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status
   struct cv_buf page = {0};
   cv_form_put_refusal(reason, &page);
   return send_page(connection, status, &page);
+}
+
+/* To somebody without access; who has guessed waits. */
+static enum MHD_Result turn_away(struct MHD_Connection *connection, bool has_guessed) {
+  enum MHD_Result result;
+  return has_guessed && !cv_httpd_may_refuse(connection, &result)
+             ? result
+             : refuse(connection, MHD_HTTP_FORBIDDEN, "no access; expected the link that you were given");
 }
 
 static enum MHD_Result back_to_form(struct MHD_Connection *connection) {
@@ -333,8 +339,10 @@ static enum MHD_Result answer_post(struct cv_form *form, struct MHD_Connection *
 
 /* ---- requests ---- */
 
-static const char *header(struct MHD_Connection *connection, const char *name) {
-  return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+/* All doors have one port, and so one name of the cookie. */
+static struct cv_door_guesses cookies_of(const struct cv_form *form, struct MHD_Connection *connection) {
+  return cv_door_guesses(&form->person[0].door,
+                         MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_COOKIE));
 }
 
 /* Whoever asks: the link, a file that needs no cookie, or a person. */
@@ -344,9 +352,10 @@ static enum MHD_Result on_get(struct cv_form *form, struct MHD_Connection *conne
   if (strcmp(url, "/") != 0) {
     return cv_page_serve_file(&CV_FORM_FILES, connection, url);
   }
-  struct person *person = person_with(form, token, token == NULL ? header(connection, MHD_HTTP_HEADER_COOKIE) : NULL);
+  const struct cv_door_guesses guesses = token != NULL ? cv_door_guess(token) : cookies_of(form, connection);
+  struct person *person = person_with(form, &guesses);
   if (person == NULL) {
-    return refuse(connection, MHD_HTTP_FORBIDDEN, "no access; expected the link that you were given");
+    return turn_away(connection, guesses.count > 0);
   }
   return token != NULL ? cv_page_let_in(&person->door, connection) : answer_main(form, connection, person, context);
 }
@@ -355,9 +364,10 @@ static enum MHD_Result on_post(struct cv_form *form, struct MHD_Connection *conn
                                const char *upload, size_t *upload_n, void **context) {
   struct request *request = *context;
   if (request == NULL) {
-    struct person *person = person_with(form, NULL, header(connection, MHD_HTTP_HEADER_COOKIE));
+    const struct cv_door_guesses guesses = cookies_of(form, connection);
+    struct person *person = person_with(form, &guesses);
     if (person == NULL || strcmp(url, "/answer") != 0) {
-      return refuse(connection, MHD_HTTP_FORBIDDEN, "no access; expected the link that you were given");
+      return turn_away(connection, person == NULL && guesses.count > 0);
     }
     *context = begin_request(form, connection, person);
     return *context == NULL ? MHD_NO : MHD_YES;
@@ -378,8 +388,7 @@ static enum MHD_Result on_post(struct cv_form *form, struct MHD_Connection *conn
 static enum MHD_Result on_request(void *data, struct MHD_Connection *connection, const char *url, const char *method,
                                   const char *version, const char *upload, size_t *upload_n, void **context) {
   struct cv_form *form = data;
-  struct cv_door_visit visit = {.host = header(connection, MHD_HTTP_HEADER_HOST),
-                                .origin = header(connection, "Origin")};
+  const struct cv_door_visit visit = cv_page_visit(connection, method);
   struct cv_why why;
   if (form->closing) {
     return MHD_NO;

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/private.h"
+
 enum { LINE_BYTES = CV_DOOR_TOKEN_MOST + 64 };
 
 void cv_invited_fini(struct cv_invited *invited) {
@@ -65,7 +67,6 @@ static enum cv_err read_lines(FILE *file, const char *path, struct cv_invited *t
 /* A missing file has nobody, if it may be missing. */
 static enum cv_err read_file(const char *path, bool may_miss, struct cv_invited *ret, struct cv_why *why) {
   struct cv_invited invited = {.person = calloc(CV_INVITED_MAX + 1, sizeof(*invited.person))};
-  struct stat info;
   if (invited.person == NULL) {
     return cv_fail(why, CV_ERR_NOMEM, "%s", cv_err_text(CV_ERR_NOMEM));
   }
@@ -73,8 +74,8 @@ static enum cv_err read_file(const char *path, bool may_miss, struct cv_invited 
   enum cv_err err = CV_OK;
   if (file == NULL) {
     err = errno == ENOENT && may_miss ? CV_OK : cv_fail(why, CV_ERR_IO, "form_people: %s: %s", path, strerror(errno));
-  } else if (fstat(fileno(file), &info) == 0 && (info.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-    err = cv_fail(why, CV_ERR_DENIED, "form_people: %s is open to others than its owner; expected mode 0600", path);
+  } else if ((err = cv_private_check(fileno(file), path, why)) != CV_OK) {
+    cv_why_prefix(why, "form_people");
   } else {
     err = read_lines(file, path, &invited, why);
   }

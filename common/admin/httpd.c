@@ -28,9 +28,12 @@ static const uint64_t PROXY = UINT64_MAX, UNNAMED = UINT64_MAX - 1, USER = UINT6
 
 #define TIMES \
   { [CV_GUEST_HEAD] = 5000, [CV_GUEST_BODY] = 5000, [CV_GUEST_ANSWER] = 30000, [CV_GUEST_KEPT] = 15000 }
-static const struct cv_guard_limits
-    PUBLIC = {.connections = 1024, .address = 256, .heads = 128, .most = 1024 + LEAVING, .ms = TIMES},
-    PRIVATE = {.connections = 16, .address = 16, .heads = 8, .most = 24, .ms = TIMES};
+static const struct cv_guard_limits PUBLIC = {.connections = 1024,
+                                              .address = 256,
+                                              .heads = 128,
+                                              .most = 1024 + LEAVING,
+                                              .ms = TIMES},
+                                    PRIVATE = {.connections = 16, .address = 16, .heads = 8, .most = 24, .ms = TIMES};
 
 /* A connection. */
 struct visitor {

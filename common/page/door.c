@@ -16,18 +16,27 @@ bool cv_door_is_token(const char *text) {
   return n >= CV_DOOR_TOKEN_LEAST && n <= CV_DOOR_TOKEN_MOST && strspn(text, TOKEN_CHARACTERS) == n;
 }
 
-/* The time depends on the guess's length only. */
 static bool is_token(const struct cv_door *door, const char *guess, size_t n) {
-  size_t length = strlen(door->token);
-  volatile unsigned char differs = n != length;
-  for (size_t i = 0; i < n; i++) {
-    differs |= (unsigned char)((unsigned char)guess[i] ^ (unsigned char)door->token[i < length ? i : length]);
+  volatile unsigned char differs = 0;
+  if (n != strlen(door->token) || n == 0) { /* a length is no secret, and a guess may be as long as a head */
+    return false;
   }
-  return differs == 0 && length > 0;
+  for (size_t i = 0; i < n; i++) {
+    differs |= (unsigned char)((unsigned char)guess[i] ^ (unsigned char)door->token[i]);
+  }
+  return differs == 0;
 }
 
-bool cv_door_has_token(const struct cv_door *door, const char *token) {
-  return is_token(door, token, strlen(token));
+bool cv_door_opens(const struct cv_door *door, const struct cv_door_guesses *guesses) {
+  bool opens = false;
+  for (size_t i = 0; i < guesses->count; i++) {
+    opens = is_token(door, guesses->one[i].text, guesses->one[i].n) || opens;
+  }
+  return opens;
+}
+
+struct cv_door_guesses cv_door_guess(const char *token) {
+  return (struct cv_door_guesses){.count = 1, .one = {{.text = token, .n = strlen(token)}}};
 }
 
 /* Whether `host` is `name`, alone or with a port. */
@@ -48,6 +57,19 @@ static bool is_listed(const char *hosts, const char *host) {
   return false;
 }
 
+static bool is(const char *value, const char *expected) {
+  return value != NULL && strcmp(value, expected) == 0;
+}
+
+/* Whether a browser's word about where the request comes from, if there is one, permits it. */
+static bool may_come(const struct cv_door_visit *visit) {
+  bool own = is(visit->site, "same-origin");
+  if (visit->changes) {
+    return own || (visit->site == NULL && visit->origin != NULL);
+  }
+  return own || visit->site == NULL || is(visit->site, "none") || is(visit->mode, "navigate");
+}
+
 enum cv_err cv_door_check_origin(const struct cv_door *door, const struct cv_door_visit *visit, struct cv_why *why) {
   const char *scheme = door->has_tls ? "https://" : "http://";
   size_t scheme_n = strlen(scheme);
@@ -58,6 +80,11 @@ enum cv_err cv_door_check_origin(const struct cv_door *door, const struct cv_doo
       (strncasecmp(visit->origin, scheme, scheme_n) != 0 || strcasecmp(visit->origin + scheme_n, visit->host) != 0)) {
     return cv_fail(why, CV_ERR_DENIED, "wrong Origin; expected a request of the page itself");
   }
+  if (!may_come(visit)) {
+    return cv_fail(why, CV_ERR_DENIED,
+                   visit->site == NULL ? "neither Origin nor Sec-Fetch-Site; expected one of them, of the page itself"
+                                       : "wrong Sec-Fetch-Site; expected a request of the page itself");
+  }
   return CV_OK;
 }
 
@@ -65,18 +92,20 @@ static int cookie_name(const struct cv_door *door, char *to, size_t size) {
   return snprintf(to, size, "crowdveil-%u=", door->port);
 }
 
-bool cv_door_has_cookie(const struct cv_door *door, const char *cookie) {
+struct cv_door_guesses cv_door_guesses(const struct cv_door *door, const char *cookie) {
+  struct cv_door_guesses found = {.count = 0};
   char name[32];
   size_t n = (size_t)cookie_name(door, name, sizeof(name));
-  while (cookie != NULL && *cookie != '\0') {
+  while (cookie != NULL && *cookie != '\0' && found.count < CV_DOOR_GUESSES_MAX) {
     cookie += strspn(cookie, "; ");
     size_t length = strcspn(cookie, ";");
-    if (length > n && strncmp(cookie, name, n) == 0 && is_token(door, cookie + n, length - n)) {
-      return true;
+    if (length >= n && strncmp(cookie, name, n) == 0) {
+      found.one[found.count].text = cookie + n;
+      found.one[found.count++].n = length - n;
     }
     cookie += length;
   }
-  return false;
+  return found;
 }
 
 struct cv_door_cookie cv_door_cookie(const struct cv_door *door) {

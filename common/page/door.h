@@ -2,7 +2,8 @@
 /*
  * Who may open the page. A link with a random token opens it once; a cookie then stands for the token. Other users of
  * this machine can connect to the port but know neither. A page from elsewhere, open in the same browser, sends another
- * Host (DNS rebinding) or another Origin, and SameSite keeps the cookie from it.
+ * Host (DNS rebinding), Origin or Sec-Fetch-Site, and SameSite keeps the cookie from it, unless it is a page of another
+ * port of the same host.
  */
 #ifndef CV_PAGE_DOOR_H
 #define CV_PAGE_DOOR_H
@@ -12,7 +13,7 @@
 
 #include "common/base/err.h"
 
-enum { CV_DOOR_TOKEN_LEAST = 32, CV_DOOR_TOKEN_MOST = 128 };
+enum { CV_DOOR_TOKEN_LEAST = 32, CV_DOOR_TOKEN_MOST = 128, CV_DOOR_GUESSES_MAX = 8 };
 
 struct cv_door {
   char token[CV_DOOR_TOKEN_MOST + 1]; /* letters, digits, - and _ */
@@ -25,17 +26,33 @@ struct cv_door {
 /* Of a request's headers; NULL: the header is absent. */
 struct cv_door_visit {
   const char *host, *origin, *cookie;
+  const char *site, *mode; /* Sec-Fetch-Site, Sec-Fetch-Mode */
+  bool changes;            /* the request may change something: a POST */
 };
 
 /* Whether text can be a token: long enough, and only the characters above. */
 bool cv_door_is_token(const char *text);
-/* Compares in constant time. */
-bool cv_door_has_token(const struct cv_door *door, const char *token);
-/* Whether Host and Origin are those of the page itself. CV_ERR_DENIED with a line that says what was expected. */
+/* What a request offers as the token: that of a link, or the values of a cookie header under the door's name, of which
+ * the first CV_DOOR_GUESSES_MAX count. Borrowed. */
+struct cv_door_guesses {
+  size_t count;
+  struct {
+    const char *text;
+    size_t n;
+  } one[CV_DOOR_GUESSES_MAX];
+};
+struct cv_door_guesses cv_door_guess(const char *token);
+/* `cookie` may be NULL. */
+struct cv_door_guesses cv_door_guesses(const struct cv_door *door, const char *cookie);
+/* Whether one of them is the token. The time depends on their lengths only. */
+bool cv_door_opens(const struct cv_door *door, const struct cv_door_guesses *guesses);
+/*
+ * Whether Host and Origin are those of the page itself, as far as they are there. What may change something must name
+ * its origin, by Origin or by Sec-Fetch-Site; what changes nothing may come from elsewhere only by a link that somebody
+ * follows. CV_ERR_DENIED with a line that says what was expected.
+ */
 CV_MUST_USE enum cv_err cv_door_check_origin(const struct cv_door *door, const struct cv_door_visit *visit,
                                              struct cv_why *why);
-/* Whether the cookie stands for the token. */
-bool cv_door_has_cookie(const struct cv_door *door, const char *cookie);
 /* "crowdveil-PORT=TOKEN; HttpOnly; SameSite=Strict; Path=/"; Lax if is_linked, and Secure if has_tls. */
 struct cv_door_cookie {
   char text[CV_DOOR_TOKEN_MOST + 80];

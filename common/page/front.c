@@ -14,32 +14,35 @@ struct cv_page_front {
   struct cv_httpd *httpd;
 };
 
-static const char *header(struct MHD_Connection *connection, const char *name) {
-  return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+/* Whoever guesses waits; whoever has no token at all, such as a browser that asks for an icon, does not. */
+static enum MHD_Result refuse(struct MHD_Connection *connection, bool has_guessed) {
+  enum MHD_Result result;
+  return has_guessed && !cv_httpd_may_refuse(connection, &result)
+             ? result
+             : cv_page_reply_line(connection, MHD_HTTP_FORBIDDEN,
+                                  "no access; expected the link that the program printed at its start");
 }
 
 static enum MHD_Result on_request(void *data, struct MHD_Connection *connection, const char *url, const char *method,
                                   const char *version, const char *upload, size_t *upload_n, void **request) {
-  static const char how[] = "no access; expected the link that the program printed at its start";
   const struct cv_page_front *front = data;
-  const struct cv_door_visit visit = {.host = header(connection, MHD_HTTP_HEADER_HOST),
-                                      .origin = header(connection, "Origin"),
-                                      .cookie = header(connection, MHD_HTTP_HEADER_COOKIE)};
+  const struct cv_door_visit visit = cv_page_visit(connection, method);
+  const struct cv_door_guesses cookies = cv_door_guesses(&front->door, visit.cookie);
   const char *token = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "token");
   struct cv_why why;
   enum MHD_Result result;
-  if (cv_door_check_origin(&front->door, &visit, &why) != CV_OK) {
-    return cv_page_reply_line(connection, MHD_HTTP_FORBIDDEN, why.text);
-  }
   if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
     return cv_page_reply_line(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "method not allowed; expected GET or HEAD");
   }
-  if (strcmp(url, "/") == 0 && token != NULL) {
-    return cv_door_has_token(&front->door, token) ? cv_page_let_in(&front->door, connection)
-                                                  : cv_page_reply_line(connection, MHD_HTTP_FORBIDDEN, how);
+  if (cv_door_check_origin(&front->door, &visit, &why) != CV_OK) {
+    return cv_page_reply_line(connection, MHD_HTTP_FORBIDDEN, why.text);
   }
-  if (!cv_door_has_cookie(&front->door, visit.cookie)) {
-    return cv_page_reply_line(connection, MHD_HTTP_FORBIDDEN, how);
+  if (strcmp(url, "/") == 0 && token != NULL) {
+    const struct cv_door_guesses link = cv_door_guess(token);
+    return cv_door_opens(&front->door, &link) ? cv_page_let_in(&front->door, connection) : refuse(connection, true);
+  }
+  if (!cv_door_opens(&front->door, &cookies)) {
+    return refuse(connection, cookies.count > 0);
   }
   if (strcmp(url, "/api/boundary") == 0 && !cv_page_has_boundary(front->page)) {
     return cv_page_reply_line(connection, MHD_HTTP_NOT_FOUND,

@@ -5,6 +5,19 @@
 
 #include "common/page/reply.h"
 
+static const char *header(struct MHD_Connection *connection, const char *name) {
+  return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+}
+
+struct cv_door_visit cv_page_visit(struct MHD_Connection *connection, const char *method) {
+  return (struct cv_door_visit){.host = header(connection, MHD_HTTP_HEADER_HOST),
+                                .origin = header(connection, "Origin"),
+                                .cookie = header(connection, MHD_HTTP_HEADER_COOKIE),
+                                .site = header(connection, "Sec-Fetch-Site"),
+                                .mode = header(connection, "Sec-Fetch-Mode"),
+                                .changes = strcmp(method, MHD_HTTP_METHOD_POST) == 0};
+}
+
 enum MHD_Result cv_page_let_in(const struct cv_door *door, struct MHD_Connection *connection) {
   static char nothing[] = "";
   struct MHD_Response *response = MHD_create_response_from_buffer(0, nothing, MHD_RESPMEM_PERSISTENT);
@@ -31,7 +44,7 @@ static bool takes_gzip(const char *accepted) {
 }
 
 static enum MHD_Result reply_file(struct MHD_Connection *connection, const struct cv_page_file *file) {
-  bool packed = takes_gzip(MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT_ENCODING));
+  bool packed = takes_gzip(header(connection, MHD_HTTP_HEADER_ACCEPT_ENCODING));
   union {
     const void *in;
     void *out;

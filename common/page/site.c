@@ -8,22 +8,32 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/private.h"
 #include "common/base/text.h"
 #include "common/page/bind.h"
 
-/* The first line of the file. */
-static enum cv_err read_token(const char *path, char token[CV_DOOR_TOKEN_MOST + 1], struct cv_why *why) {
-  char text[CV_DOOR_TOKEN_MOST + 2];
+/* The first line of the file, and whatever more has room. */
+static enum cv_err read_text(const char *path, char *text, size_t size, struct cv_why *why) {
   int fd = open(path, O_RDONLY | O_CLOEXEC);
-  ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-  int error = errno;
+  enum cv_err err = fd < 0 ? CV_OK : cv_private_check(fd, path, why);
+  ssize_t n = fd < 0 || err != CV_OK ? -1 : read(fd, text, size - 1);
+  if (err == CV_OK && n < 0) {
+    err = cv_fail(why, CV_ERR_IO, "%s: %s", path, strerror(errno));
+  }
   if (fd >= 0) {
     (void)close(fd);
   }
-  if (n < 0) {
-    return cv_fail(why, CV_ERR_IO, "page_token: %s: %s", path, strerror(error));
+  text[n < 0 ? 0 : n] = '\0';
+  return err;
+}
+
+static enum cv_err read_token(const char *path, char token[CV_DOOR_TOKEN_MOST + 1], struct cv_why *why) {
+  char text[CV_DOOR_TOKEN_MOST + 2];
+  enum cv_err err = read_text(path, text, sizeof(text), why);
+  if (err != CV_OK) {
+    cv_why_prefix(why, "page_token");
+    return err;
   }
-  text[n] = '\0';
   text[strcspn(text, "\r\n")] = '\0';
   if (!cv_door_is_token(text)) {
     return cv_fail(why, CV_ERR_INVALID, "page_token: %s: expected one line of %d to %d letters, digits, - or _", path,

@@ -5,10 +5,13 @@ person at the attacker's own address within five.
 """
 import contextlib
 import http.client
+import re
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
@@ -86,3 +89,57 @@ def test_the_page_stays_open(page, kind, count):
     address, headers = f"127.0.0.1:{page.port}", {"Cookie": page.cookie}
     with attacked(kind, address, count, "Host: 127.0.0.1"):
         stays_open(address, "/api/campaigns", headers)
+
+
+# ---- who is let in
+
+
+def test_a_post_names_the_page_that_sends_it(deployment):
+    world = World(deployment)
+    person = world.person()
+    page = person.look()
+    body = urlencode({**dict(re.findall(r'name="(secret|question)" value="([^"]*)"', page)), "score": 3})
+    own = {"Origin": f"http://{world.address}"}
+    for headers in ({}, {"Sec-Fetch-Site": "none"}, {"Sec-Fetch-Site": "same-site"}, {"Sec-Fetch-Site": "cross-site"},
+                    {"Sec-Fetch-Site": ""}, {**own, "Sec-Fetch-Site": "cross-site"}, {"Referer": own["Origin"] + "/"}):
+        status, _, text = person.ask("POST", "/answer", body, headers)
+        assert status == 403 and "expected" in text, (headers, status, text)
+    assert item(person.look()) == item(page), "the question is still open"
+    assert person.ask("POST", "/answer", body, {"Sec-Fetch-Site": "same-origin"})[0] == 303
+
+
+def test_a_picture_on_a_page_of_another_port_asks_for_nothing(deployment):
+    """Cookies do not know ports, and SameSite does not either."""
+    person = World(deployment).person()
+    for site in ("same-site", "cross-site"):
+        assert person.ask("GET", "/", headers={"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "no-cors"})[0] == 403
+        assert person.ask("GET", "/", headers={"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate"})[0] == 200
+
+
+@pytest.mark.parametrize("wrong", ["link", "cookie"])
+def test_guesses_wait_and_nobody_else_does(deployment, wrong):
+    world = World(deployment)
+    guess = world.person().cookie.split("=")[0] + "=" + "0" * 32
+    url, headers = ("/", {"Cookie": guess}) if wrong == "cookie" else ("/?token=" + "0" * 32, {})
+
+    def try_it():
+        try:
+            return ask(world.address, url, ATTACKER, headers)
+        except (OSError, http.client.HTTPException):
+            return None
+    with ThreadPoolExecutor(300) as pool:
+        guesses = [pool.submit(try_it) for _ in range(300)]
+        stays_open(**lets_in(world), rounds=3)
+        assert ask(world.address, "/", ATTACKER, {})[1] < SAME_S, "who has no token does not guess"
+        found = [guess.result() for guess in guesses]
+    assert {one[0] for one in found if one} == {403} and all(one[1] > .9 for one in found if one)
+    assert sum(one is None for one in found) <= 100, "the connection of no more than those beyond 200 is closed"
+
+
+def test_a_guess_at_the_page_waits(page):
+    address = f"127.0.0.1:{page.port}"
+    status, seconds = ask(address, "/?token=" + "0" * 64, OTHER, {})
+    assert status == 403 and seconds > .9
+    status, seconds = ask(address, "/", OTHER, {"Cookie": page.cookie[:-1] + "x"})
+    assert status == 403 and seconds > .9
+    assert ask(address, "/favicon.ico", OTHER, {"Cookie": "other=1"})[0] == 403

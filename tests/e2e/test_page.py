@@ -121,10 +121,21 @@ def test_a_public_address_must_be_asked_for(deployment):
 def test_the_token_may_come_from_a_file(deployment):
     file = deployment.folder / "token"
     file.write_text("short\n")
+    file.chmod(0o600)
     daemon = deployment.launch_thirdparty({**ON, "page_token": str(file)})
     assert daemon.wait() == 2 and f"page_token: {file}: expected" in daemon.text()
     file.write_text("a-Token_of_32_letters-0123456789" + "\n")
     assert Page(deployment.launch_thirdparty({**ON, "page_token": str(file)})).token == file.read_text().strip()
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o620, 0o610])
+def test_a_token_that_others_may_know_is_refused(deployment, mode):
+    file = deployment.folder / "token"
+    file.write_text("a-Token_of_32_letters-0123456789" + "\n")
+    file.chmod(mode)
+    daemon = deployment.launch_thirdparty({**ON, "page_token": str(file)})
+    assert daemon.wait() != 0
+    assert f"page_token: {file} is open to others than its owner; expected mode 0600" in daemon.text()
 
 
 def test_without_the_setting_there_is_no_page(deployment):

@@ -41,6 +41,17 @@ def test_its_files_run_a_deployment(deployment, made):
     assert "identity broker/main: key, CA and role match" in crowdveil_doctor.stdout
 
 
+def test_a_key_of_a_ca_that_others_may_know_is_refused(tmp_path):
+    key = tmp_path / "ca/ca.key"
+    assert crowdveil("pki", "ca", "--dir", key.parent).returncode == 0
+    issue = ("pki", "issue", "worker/1", "--dir", key.parent, "--out", tmp_path / "one")
+    key.chmod(0o644)
+    done = crowdveil(*issue)
+    assert done.returncode != 0 and f"{key} is open to others than its owner; expected mode 0600" in done.stderr
+    key.chmod(0o600)
+    assert crowdveil(*issue).returncode == 0
+
+
 def test_a_running_broker_takes_the_renewed_pair(deployment, made):
     made.made()
     run = Run(deployment)

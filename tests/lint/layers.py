@@ -23,7 +23,7 @@ COMMON = ("base", "sys", "crypto", "turn", "daemon", "db", "net", "config", "cha
 LAYERS = (
     # common, in the order of its parts: a part may include those before it
     Layer("sys", ("common/base/log.[ch]", "common/base/finding.[ch]", "common/base/clock.[ch]",
-                  "common/base/ip.[ch]"), False, BASE),
+                  "common/base/ip.[ch]", "common/base/private.[ch]"), False, BASE),
     Layer("base", ("common/base/*",), True, ()),
     Layer("noise", ("common/noise/*",), True, BASE),
     # Prio3: a worker splits tokens, the brokers check shares; what does the one never uses what does the other
@@ -41,7 +41,7 @@ LAYERS = (
     Layer("campaign", ("common/campaign/*",), False, BASE + ("config",)),
     Layer("admin", ("common/admin/*",), False, BASE + ("sys", "config")),
     Layer("door", ("common/page/door.[ch]", "common/page/jot.[ch]"), True, BASE + ("admin",)),
-    Layer("page", ("common/page/*",), False, BASE + ("net", "config", "admin", "door")),
+    Layer("page", ("common/page/*",), False, BASE + ("sys", "net", "config", "admin", "door")),
     Layer("sandbox", ("common/sandbox/*",), False, BASE + ("crypto", "net", "config")),
     Layer("daemon", ("common/daemon/*",), False,
           BASE + ("sys", "crypto", "turn", "db", "identity", "net", "config", "channel", "admin", "door", "page",

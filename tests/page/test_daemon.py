@@ -26,6 +26,7 @@ def run(tmp_path_factory):
         pytest.fail(f"not built: {', '.join(absent)}")
     folder = tmp_path_factory.mktemp("parties")
     (folder / "token").write_text(TOKEN + "\n")
+    (folder / "token").chmod(0o600)
     deployment = Deployment(folder, Pki(tmp_path_factory.mktemp("pki") / "ca"))
     made = Run(deployment, thirdparty={"page": "127.0.0.1:0", "page_token": str(folder / "token")})
     made.page = Page(deployment.thirdparty)

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/private.h"
+
 enum cv_err cv_pki_join(char ret[CV_PKI_PATH], const char *folder, const char *stem, const char *suffix,
                         struct cv_why *why) {
   int n = snprintf(ret, CV_PKI_PATH, "%s/%s%s", folder, stem, suffix);
@@ -185,10 +187,16 @@ enum cv_err cv_pki_read_pair(const struct cv_pki_files *files, struct cv_pki_pai
     (void)fclose(cert);
     return cv_fail(why, CV_ERR_NOT_FOUND, "%s: %s", files->key, strerror(errno));
   }
-  pair.cert = PEM_read_X509(cert, NULL, NULL, NULL);
-  pair.key = PEM_read_PrivateKey(key, NULL, no_password, NULL);
+  enum cv_err err = cv_private_check(fileno(key), files->key, why);
+  if (err == CV_OK) {
+    pair.cert = PEM_read_X509(cert, NULL, NULL, NULL);
+    pair.key = PEM_read_PrivateKey(key, NULL, no_password, NULL);
+  }
   (void)fclose(cert);
   (void)fclose(key);
+  if (err != CV_OK) {
+    return err;
+  }
   if (pair.cert == NULL || pair.key == NULL || X509_check_private_key(pair.cert, pair.key) != 1) {
     cv_pki_pair_fini(&pair);
     ERR_clear_error();

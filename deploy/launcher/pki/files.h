@@ -44,7 +44,8 @@ CV_MUST_USE enum cv_err cv_pki_replace_cert(const char *path, X509 *cert, struct
 CV_MUST_USE enum cv_err cv_pki_staged_pair(const struct cv_pki_files *files, struct cv_pki_files *ret,
                                            struct cv_why *why);
 
-/* CV_ERR_NOT_FOUND if a file cannot be opened, CV_ERR_FORMAT if key and certificate do not belong together. */
+/* CV_ERR_NOT_FOUND if a file cannot be opened, CV_ERR_DENIED if others than its owner may
+ * access the key, CV_ERR_FORMAT if key and certificate do not belong together. */
 CV_MUST_USE enum cv_err cv_pki_read_pair(const struct cv_pki_files *files, struct cv_pki_pair *ret, struct cv_why *why);
 /* *ret is NULL if the file does not exist; the caller frees it. CV_ERR_FORMAT if the file has no certificate. */
 CV_MUST_USE enum cv_err cv_pki_read_cert(const char *path, X509 **ret, struct cv_why *why);
