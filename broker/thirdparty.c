@@ -169,19 +169,36 @@ static enum cv_err compare(struct cv_broker *broker, struct cv_broker_campaign *
   return CV_OK;
 }
 
+void cv_broker_thirdparty_close(struct cv_broker *broker, uint64_t id) {
+  struct cv_ended *ended = cv_archive_find(&broker->archive, id);
+  if (broker->rank != NULL && ended != NULL && has_opened(broker, ended->thirdparty)) {
+    cv_archive_close(&broker->archive, ended);
+    broker->said = true;
+  }
+}
+
+/* Closes an ended campaign at the third-party: the broker has its result. Does nothing for a forgotten campaign. */
+static enum cv_err let_go(struct cv_broker *broker, uint64_t id) {
+  cv_broker_thirdparty_close(broker, id);
+  return CV_OK;
+}
+
 /* The third-party has opened a campaign or refused it. Its position decides what is sent next. */
 static enum cv_err on_opened(struct cv_broker *broker, const struct cv_rank_opened *opened) {
   struct cv_broker_campaign *campaign = find_theirs(broker, opened->position.campaign);
   /* An answer that this connection did not ask for, or a second one, must not move the position. */
-  if (campaign == NULL || campaign->phase == CV_PHASE_ENDED || campaign->rank.opened || !campaign->rank.open_sent) {
+  if (campaign == NULL || campaign->phase == CV_PHASE_ENDED || !campaign->rank.open_sent ||
+      (campaign->rank.opened && opened->refused == NULL)) {
     return CV_OK;
   }
+  /* Also of one that it has opened: its policy may have failed. */
   if (opened->refused != NULL) {
+    bool was_opened = campaign->rank.opened;
     cv_broker_note(broker, NULL, campaign, ": refused by the third-party: %s", opened->refused);
     struct cv_why why;
     (void)cv_fail(&why, CV_ERR_DENIED, "third-party: %s", opened->refused);
     cv_broker_campaign_end(broker, campaign, CV_END_REFUSED, why.text);
-    return CV_OK;
+    return was_opened ? let_go(broker, opened->position.campaign) : CV_OK;
   }
   /* With another seed the policy would take other decisions on the same releases: the stored ones could not be
    * replayed. */
@@ -315,20 +332,6 @@ static enum cv_err on_plan(struct cv_broker *broker, const struct cv_rank_plan *
   }
   campaign->rank.accept_due = true;
   campaign->rank.accept = plan->plan.number;
-  return CV_OK;
-}
-
-void cv_broker_thirdparty_close(struct cv_broker *broker, uint64_t id) {
-  struct cv_ended *ended = cv_archive_find(&broker->archive, id);
-  if (broker->rank != NULL && ended != NULL && has_opened(broker, ended->thirdparty)) {
-    cv_archive_close(&broker->archive, ended);
-    broker->said = true;
-  }
-}
-
-/* Closes an ended campaign at the third-party: the broker has its result. Does nothing for a forgotten campaign. */
-static enum cv_err let_go(struct cv_broker *broker, uint64_t id) {
-  cv_broker_thirdparty_close(broker, id);
   return CV_OK;
 }
 

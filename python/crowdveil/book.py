@@ -6,42 +6,87 @@ messages.
 """
 from __future__ import annotations
 
-import math
+from array import array
 from collections import deque
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Optional
+from typing import Any, Callable, Optional, TypeVar
 
 from .chain import NONE, chain_plan, chain_release
-from .errors import ProtocolError
+from .checks import REPEATING, WHY_BYTES, fits, is_noise
+from .errors import ProtocolError, cut
+from .judge import FAILURES, Broken, plan_of, reason_of, standings_of, state_of
 from .model import End, Plan, Release, Standing, Want
 from .policy import Policy
 from .schema import schema
 
-QUEUE_MAX = 1 << 20  # wants of recorded plans that run ahead of their releases
+T = TypeVar("T")
+QUEUED_MAX = 8 << 20  # wants of recorded plans that run ahead of their releases, of all campaigns of a broker
+
+
+@dataclass
+class Queued:
+    """The number of wants that wait in the queues of a broker's campaigns."""
+    wants: int = 0
 
 
 @dataclass
 class Fresh:
-    """What is not stored yet: messages of releases, plans (with standings) and decisions (plan, release, standing)."""
+    """What is not stored yet: messages of releases, plans (with standings), decisions (plan, release, standing), and
+    the policy's state."""
     releases: list[Any] = field(default_factory=list)
     plans: list[Plan] = field(default_factory=list)
     decisions: list[tuple[int, int, Standing]] = field(default_factory=list)
+    state: str = ""
 
 
 class Book:
-    """Methods named as messages take them; ProtocolError if the broker may not say this now."""
+    """
+    Methods named as messages take them; ProtocolError if the broker may not say this now. Whatever the policy raises
+    ends the campaign: `why` then has the reason. `within()` is held while the policy has control.
+    """
 
-    def __init__(self, campaign: int, policy: Policy, seed: bytes) -> None:
-        self.campaign, self.policy, self.seed = campaign, policy, seed
+    def __init__(self, campaign: int, policy: Policy, seed: bytes, queued: Optional[Queued] = None,
+                 within: Callable[[], AbstractContextManager[Any]] = nullcontext) -> None:
+        self.campaign, self.policy, self.seed, self.within = campaign, policy, seed, within
+        self.spec, self.message = policy.spec, b""  # the message: what the store keeps of the spec
+        self.why, self.cause = "", ""  # for the requester, and for the operator
         self.releases, self.releases_hash = 0, NONE
         self.accepted, self.plans_hash = 0, NONE
         self.plan, self.left = Plan(0, ()), set[int]()
-        self.queue = deque[Plan]()
+        self.plays_of, self.plays = self.plan, dict[int, int]()
+        self.queue, self.queued = deque[tuple[int, "array[int]"]](), queued or Queued()
         self.expected_plans = self.expected_releases = 0
         self.stopped, self.end, self.done, self.closed = End.NONE, End.NONE, False, False
-        self.classes = [0] * policy.spec.arms
+        self.classes = [0] * self.spec.arms
         self.fresh, self.changed = Fresh(), False
         self.due = set[str]()
+        self.neighbours: dict[int, list[int]] = {}
+        for a, b in self.spec.edges:
+            self.neighbours.setdefault(a, []).append(b)
+            self.neighbours.setdefault(b, []).append(a)
+
+    # --- the policy
+
+    def _ask(self, what: str, act: Callable[[], T], otherwise: T) -> T:
+        """What the policy answers; once it has failed it is not called any more."""
+        if self.why:
+            return otherwise
+        try:
+            with self.within():
+                return act()
+        except FAILURES as error:
+            self.why, self.cause = reason_of(self.policy.name, what, error)
+            self._finish(End.REFUSED)
+            return otherwise
+
+    def _now(self) -> list[Standing]:
+        return self._ask("standings", lambda: standings_of(self.policy), [])
+
+    def take_classes(self) -> None:
+        """After its policy was restored: what it had decided."""
+        for standing in self._now():
+            self.classes[standing.arm] = standing.rank_class
 
     # --- messages of the broker
 
@@ -50,7 +95,7 @@ class Book:
         self._advance()
 
     def open(self, position: Any, stop: int) -> None:
-        self.queue.clear()
+        self._forget_queue()
         self.due = {"opened"}
         if self.plan.number > self.accepted and not self.end:
             self.due.add("plan")
@@ -64,24 +109,36 @@ class Book:
             self._finish_if_over()
 
     def record(self, plan: Plan) -> None:
-        last = self.queue[-1].number if self.queue else self.accepted
+        last = self.queue[-1][0] if self.queue else self.accepted
         if self.end or plan.number <= last:
             return
         if plan.number > last + 1:
             raise ProtocolError(f"recorded plan {plan.number} of campaign {self.campaign} follows plan {last}")
-        arms = [want.arm for want in plan.wants]
-        if not arms or len(set(arms)) < len(arms) or max(arms) >= self.policy.spec.arms:
-            raise ProtocolError(f"recorded plan {plan.number} of campaign {self.campaign} is empty, or has an arm "
-                                "twice or out of range")
+        self._check_recorded(plan)
         if plan.number == self.plan.number and plan.wants == self.plan.wants:
             self._take_accepted()
         elif self.plan.number == self.accepted and self.left:
-            if sum(len(queued.wants) for queued in self.queue) + len(arms) > QUEUE_MAX:
-                raise ProtocolError("recorded plans run too far ahead of their releases")
-            self.queue.append(plan)
+            if self.queued.wants + len(plan.wants) > QUEUED_MAX:
+                raise ProtocolError(f"recorded plans run more than {QUEUED_MAX} wants ahead of their releases")
+            self.queued.wants += len(plan.wants)
+            self.queue.append((plan.number, array("Q", [number for want in plan.wants
+                                                        for number in (want.arm, want.tokens, want.opponent)])))
         else:
             self._set_plan(plan, recorded=True)
         self._finish_if_over()
+
+    def _check_recorded(self, plan: Plan) -> None:
+        arms, pairs = self.spec.arms, self.spec.pairs
+        names = [want.arm for want in plan.wants]
+        if not names or len(set(names)) < len(names) or not all(
+                want.arm < arms and (want.tokens or self.spec.edges) and fits(want.opponent, want.arm, pairs, arms)
+                for want in plan.wants):
+            raise ProtocolError(f"recorded plan {plan.number} of campaign {self.campaign} is empty, or has an arm "
+                                "twice, an arm or an opponent out of range, or an arm without tokens")
+
+    def _forget_queue(self) -> None:
+        self.queued.wants -= sum(len(wants) // 3 for _, wants in self.queue)
+        self.queue.clear()
 
     def release(self, message: Any) -> None:
         self.due.add("ack")
@@ -89,16 +146,22 @@ class Book:
             return
         release = Release.of(message)
         self._check(release)
-        self.policy.apply(release)
+        self.changed = True
+        if not self._ask("apply", lambda: self._apply(release), False):
+            return
         self.releases, self.releases_hash = release.number, chain_release(self.releases_hash, message)
         self.fresh.releases.append(message)
-        self.changed = True
         self.left.discard(release.arm)
-        if release.last and not self.policy.exhaust(release.arm):
+        if release.last and not self._ask("exhaust", lambda: bool(self.policy.exhaust(release.arm)), True):
             self._finish(End.USED_UP)
-        elif not self.left:
+        elif not self.left and not self.end:
             self._advance()
         self._finish_if_over()
+
+    def _apply(self, release: Release) -> bool:
+        Policy.apply(self.policy, release)  # the estimates, which later releases are checked against
+        self.policy.apply(release)
+        return True
 
     def _check(self, release: Release) -> None:
         where = f"release {release.number} of campaign {self.campaign}"
@@ -107,13 +170,35 @@ class Book:
         if release.plan != self.plan.number or self.accepted != self.plan.number:
             raise ProtocolError(f"{where} is for plan {release.plan}; the last accepted is {self.accepted}")
         if release.arm not in self.left:
-            raise ProtocolError(f"{where} is for arm {release.arm}, which plan {release.plan} does not ask for")
-        noisy = self.policy.spec.mechanism.name != "none"
-        if not release.tokens and not release.last or release.tokens and bool(release.noise) != noisy:
-            raise ProtocolError(f"{where} has no tokens, or noise that mechanism {self.policy.spec.mechanism.name} "
-                                "does not add")
-        if not all(math.isfinite(group.scale) and group.scale > 0 for group in release.noise):
-            raise ProtocolError(f"{where} has noise without a scale")
+            raise ProtocolError(f"{where} is for arm {release.arm}, which plan {release.plan} does not ask for, or "
+                                "not again")
+        asked, before = self._shown(release.arm), self.policy.arms[release.arm].tokens
+        if not self._may_sum(release, asked, before):
+            raise ProtocolError(f"{where} sums {release.tokens} tokens; expected {asked} or {before + asked}")
+        noisy = self.spec.mechanism.name != "none" and release.tokens > 0
+        if bool(release.noise) != noisy or not is_noise(release.noise, self.spec.brokers) or (
+                not release.tokens and release.noisy_sum):
+            raise ProtocolError(f"{where} has noise that mechanism {self.spec.mechanism.name} does not add")
+
+    def _shown(self, arm: int) -> int:
+        """The plan's plays that show the arm."""
+        if self.plays_of is not self.plan:
+            self.plays_of, self.plays = self.plan, {want.arm: want.tokens for want in self.plan.wants}
+        return sum(self.plays.get(each, 0) for each in (arm, *self.neighbours.get(arm, ())))
+
+    def _may_sum(self, release: Release, asked: int, before: int) -> bool:
+        """Whether a release may sum this number of tokens: all of the arm, or those of this plan alone; with a
+        mechanism that repeats releases any number from that of the last one on, and the last release of an arm may lack
+        some."""
+        tokens, most = release.tokens, self.spec.tokens
+        repeats = self.spec.mechanism.name in REPEATING
+        if release.last and not self.neighbours:
+            return tokens <= (most if repeats else before + asked)
+        if tokens in (asked, before + asked) and tokens:
+            return True
+        if self.neighbours:  # a play shows neighbours too
+            return asked < tokens <= most
+        return repeats and 0 < before <= tokens <= most
 
     def accept(self, plan: int) -> None:
         if plan <= self.accepted:
@@ -145,6 +230,7 @@ class Book:
         if not self.end:
             self._finish(End.CANCELLED)
         self.closed = self.changed = True
+        self._forget_queue()
         self.due.clear()
 
     # --- what follows from them
@@ -167,26 +253,30 @@ class Book:
         else:
             self.due.add("plan")
 
+    def _next_queued(self) -> Plan:
+        number, flat = self.queue.popleft()
+        self.queued.wants -= len(flat) // 3
+        return Plan(number, tuple(map(Want, flat[::3], flat[1::3], flat[2::3])))
+
     def _advance(self) -> None:
         """The policy's next step, after the last release of the plan, or before the first plan."""
-        wants = self.policy.step(self.plan.number + 1)
+        number = self.plan.number + 1
+        wants = self._ask("step", lambda: plan_of(self.policy, number), None)
         self._note_decisions()
-        self.done, self.changed = wants is None, True
+        self.changed = True
+        if self.end:
+            return
+        self.done = wants is None
         if self.queue:  # the broker has already run it: it goes before the policy's own plan
             self.done = False
-            self._set_plan(self.queue.popleft(), recorded=True)
+            self._set_plan(self._next_queued(), recorded=True)
+        elif wants:
+            self._set_plan(Plan(number, wants), recorded=False)
         elif wants is not None:
-            asked = tuple(want for want in (Want(*each) if isinstance(each, tuple) else each for each in wants)
-                          if want.arm not in self.policy.used_up)
-            if asked:
-                self._set_plan(Plan(self.plan.number + 1, asked), recorded=False)
-            elif self.policy.used_up:
-                self._finish(End.USED_UP)
-            else:
-                raise ValueError(f"policy {self.policy.name}: an empty plan; expected wants, or None at the end")
+            self._finish(End.USED_UP)
 
     def _note_decisions(self) -> None:
-        for standing in self.policy.standings():
+        for standing in self._now():
             if standing.rank_class != self.classes[standing.arm]:
                 self.classes[standing.arm] = standing.rank_class
                 self.fresh.decisions.append((self.plan.number, self.releases, standing))
@@ -203,9 +293,9 @@ class Book:
             self._finish(End.COMPLETE)
 
     def _finish(self, reason: End) -> None:
-        self.end, self.changed = reason, True
         self._note_decisions()
-        self.queue.clear()
+        self.end, self.changed = End.REFUSED if self.why else reason, True
+        self._forget_queue()
         self.due.discard("plan")
         self.due.add("result")
 
@@ -217,16 +307,14 @@ class Book:
 
     def _standings(self, message: Any) -> None:
         known = schema("base").Standing.DESCRIPTOR.fields_by_name
-        for standing in self.policy.standings():
-            values = {name: value for name, value in vars(standing).items() if name in known}
-            if not math.isfinite(standing.mean):
-                values["mean"] = 0.0
-            if not math.isfinite(standing.radius):
-                values["radius"] = 1.0
-            message.standings.add(**values)
+        for standing in self._now():
+            message.standings.add(**{name: value for name, value in vars(standing).items() if name in known})
 
     def say(self, envelope: Any) -> None:
         """Adds what is due; a plan waits until this side has what the broker has."""
+        if self.why:
+            self._say_failed(envelope)
+            return
         if "opened" in self.due:
             envelope.opened.add(position=self.position(), seed=self.seed)
         if "ack" in self.due:
@@ -238,11 +326,30 @@ class Book:
             self._standings(message)
         if "result" in self.due:
             self._standings(envelope.results.add(campaign=self.campaign, reason=self.end))
+        if self.why:  # it failed while it was asked for standings
+            envelope.Clear()
+            self._say_failed(envelope)
+        self.due.clear()
+
+    def _say_failed(self, envelope: Any) -> None:
+        """In place of all else: the broker ends the campaign."""
+        if self.due:
+            envelope.opened.add(position=self.position(), seed=self.seed, refused=cut(self.why, WHY_BYTES))
         self.due.clear()
 
     def take_fresh(self) -> Optional[Fresh]:
         """What to store now; None if nothing has changed."""
         if not self.changed:
             return None
+        self.fresh.state = self._ask("save", lambda: state_of(self.policy), "")
+        if self.why:
+            self.fresh.state = Broken.state(self.why)
         fresh, self.fresh, self.changed = self.fresh, Fresh(), False
         return fresh
+
+
+def failed(campaign: int, policy: Policy, seed: bytes, why: str) -> Book:
+    """A campaign that its policy has ended in an earlier run."""
+    book = Book(campaign, policy, seed)
+    book.why, book.end = why, End.REFUSED
+    return book

@@ -5,15 +5,16 @@ from __future__ import annotations
 import abc
 import math
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Optional, Union
 
-from .model import Release, Spec, Standing, Want
+from .model import Choice, Release, Spec, Standing, Want
 from .privatizer import law_of
 from .wire import GRID
 
 # Mechanisms whose releases sum one plan's tokens; those of all others sum an arm's tokens so far.
 ONE_PLAN_SUMS = ("batch",)
+RELEASE_TOKENS = "release_tokens"
 
 
 class Estimate:
@@ -35,15 +36,36 @@ class Estimate:
 class Policy(abc.ABC):
     """
     One campaign. A subclass has the `name` that campaigns call it by, `step` and `standings`. The same releases must
-    give the same plans: take randomness from `random(plan)`, and keep state only in `save`.
+    give the same plans: take randomness from `random(plan)`, and keep state only in `save`. An exception ends the
+    campaign, and its text reaches the requester.
+
+    With `params`, {parameter: (least, largest)}, a campaign with another parameter, or one out of its range, is refused
+    before the policy is made.
     """
     name: ClassVar[str]
+    params: ClassVar[Optional[Mapping[str, tuple[float, float]]]] = None
 
     def __init__(self, spec: Spec, seed: int) -> None:
         self.spec, self.seed = spec, seed
         self.law = law_of(spec.privatizer, spec.arms)
         self.arms = [Estimate() for _ in range(spec.arms)]
         self.used_up: set[int] = set()
+        self._taken: Optional[Release] = None
+
+    @classmethod
+    def check(cls, choice: Choice) -> None:
+        """ValueError for parameters that `params` does not permit; `release_tokens` is the broker's own."""
+        if cls.params is None:
+            return
+        for key, value in choice.params.items():
+            if key == RELEASE_TOKENS:
+                continue
+            if key not in cls.params:
+                raise ValueError(f"policy {cls.name}: unknown parameter {key}; expected "
+                                 f"{' or '.join(sorted(cls.params)) or 'none'}")
+            low, high = cls.params[key]
+            if isinstance(value, str) or not low <= value <= high:
+                raise ValueError(f"policy {cls.name}: {key} is {value}; expected a number from {low:g} to {high:g}")
 
     def param(self, key: str, default: float) -> float:
         """A parameter of the campaign's policy; ValueError if it is no number."""
@@ -58,6 +80,9 @@ class Policy(abc.ABC):
 
     def apply(self, release: Release) -> None:
         """Takes in one release; a subclass that overrides it calls this one first."""
+        if release is self._taken:
+            return
+        self._taken = release
         self.arms[release.arm].take(release, self.spec.epsilon, self.spec.mechanism.name in ONE_PLAN_SUMS)
 
     def exhaust(self, arm: int) -> bool:

@@ -6,12 +6,16 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Union
 
-from .book import Book
+from google.protobuf.message import DecodeError
+
+from .book import Book, failed
+from .checks import Unfit
 from .errors import Damaged, Error
+from .judge import FAILURES, Broken, reason_of
 from .model import End, Plan, Spec, Want
 from .policy import Policy
 from .schema import schema
@@ -27,6 +31,14 @@ CREATE TABLE plan (broker TEXT, campaign INTEGER, number INTEGER, wants TEXT, PR
 CREATE TABLE decision (broker TEXT, campaign INTEGER, plan INTEGER, release INTEGER, arm INTEGER, rank_class INTEGER,
   tokens INTEGER, mean REAL, radius REAL);
 """
+
+
+U64 = 1 << 64
+
+
+def signed(number: int) -> int:
+    """A number of 64 bits as SQLite stores it."""
+    return number if number < U64 // 2 else number - U64
 
 
 def open_database(path: Union[str, Path], tables: str, version: int) -> sqlite3.Connection:
@@ -86,51 +98,84 @@ class Store:
 
     def commit(self, changed: list[tuple[str, Book]]) -> None:
         """Stores what has changed in these (broker's name, book), all of it or nothing."""
-        with transaction(self.db):
-            for broker, book in changed:
-                fresh = book.take_fresh()
-                if fresh is None:
-                    continue
-                key = (broker, book.campaign)
-                self.db.executemany("INSERT INTO release VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [
-                    (*key, each.number, each.plan, each.arm, each.tokens, each.noisy_sum, each.SerializeToString())
-                    for each in fresh.releases])
-                self.db.executemany("INSERT OR REPLACE INTO plan VALUES (?, ?, ?, ?)", [
-                    (*key, plan.number, json.dumps([[want.arm, want.tokens, want.opponent] for want in plan.wants]))
-                    for plan in fresh.plans])
-                self.db.executemany("INSERT INTO decision VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", [
-                    (*key, plan, release, each.arm, each.rank_class, each.tokens, each.mean, each.radius)
-                    for plan, release, each in fresh.decisions])
-                self.db.execute("INSERT OR REPLACE INTO campaign VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (
-                    *key, book.policy.spec.message().SerializeToString(), book.seed, json.dumps(book.policy.dump()),
-                    book.releases, book.releases_hash, book.accepted, book.plans_hash, book.plan.number,
-                    json.dumps(sorted(book.left)), book.done, int(book.end), book.closed))
+        try:
+            with transaction(self.db):
+                for broker, book in changed:
+                    self._put(broker, book)
+        except sqlite3.Error as error:
+            raise Error(f"{self.path}: {error}; expected a database with room; nothing that was acknowledged is lost"
+                        ) from error
 
-    def load(self, policy_of: Callable[[Spec, int], Policy]) -> Iterator[tuple[str, Book]]:
-        """(broker's name, book) of each campaign that is not closed."""
+    def _put(self, broker: str, book: Book) -> None:
+        fresh = book.take_fresh()
+        if fresh is None:
+            return
+        key = (broker, signed(book.campaign))
+        self.db.executemany("INSERT INTO release VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [
+            (*key, each.number, each.plan, each.arm, signed(each.tokens), each.noisy_sum, each.SerializeToString())
+            for each in fresh.releases])
+        self.db.executemany("INSERT OR REPLACE INTO plan VALUES (?, ?, ?, ?)", [
+            (*key, plan.number, json.dumps([[want.arm, want.tokens, want.opponent] for want in plan.wants]))
+            for plan in fresh.plans])
+        self.db.executemany("INSERT INTO decision VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", [
+            (*key, plan, release, each.arm, each.rank_class, signed(each.tokens), each.mean, each.radius)
+            for plan, release, each in fresh.decisions])
+        self.db.execute("INSERT OR REPLACE INTO campaign VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (
+            *key, book.message or book.spec.message().SerializeToString(), book.seed, fresh.state,
+            book.releases, book.releases_hash, book.accepted, book.plans_hash, book.plan.number,
+            json.dumps(sorted(book.left)), book.done, int(book.end), book.closed))
+
+    def load(self, policy_of: Callable[[Spec, int], Policy],
+             within: Callable[[], AbstractContextManager[Any]] = nullcontext) -> Iterator[tuple[str, Book]]:
+        """(broker's name, book) of each campaign that is not closed. Error if `policy_of` knows no such policy."""
         for broker, campaign, *row in self.db.execute(
                 "SELECT broker, id, spec, seed, state, releases, releases_hash, accepted, plans_hash, plan, open, done,"
                 " ended FROM campaign WHERE NOT closed ORDER BY broker, id").fetchall():
             try:
-                yield broker, self._book(broker, campaign, row, policy_of)
-            except (ValueError, TypeError, KeyError) as error:
-                raise Damaged(f"{self.path}: campaign {campaign} of broker {broker}: {error}") from error
+                yield broker, self._book(broker, campaign, row, policy_of, within)
+            except Unfit as error:
+                raise Error(f"{self.path}: campaign {campaign % U64} of broker {broker}: {error}") from None
+            except (ValueError, TypeError, KeyError, DecodeError) as error:
+                raise Damaged(f"{self.path}: campaign {campaign % U64} of broker {broker}: {error}") from error
 
-    def _book(self, broker: str, campaign: int, row: list[Any], policy_of: Callable[[Spec, int], Policy]) -> Book:
-        spec, seed, state, releases, releases_hash, accepted, plans_hash, plan, left, done, ended = row
-        policy = policy_of(Spec.of(schema("base").Spec.FromString(spec)), int.from_bytes(seed, "little"))
-        policy.restore(json.loads(state))
-        book = Book(campaign, policy, seed)
+    def _book(self, broker: str, campaign: int, row: list[Any], policy_of: Callable[[Spec, int], Policy],
+              within: Callable[[], AbstractContextManager[Any]]) -> Book:
+        message, seed, stored, releases, releases_hash, accepted, plans_hash, plan, left, done, ended = row
+        spec, state = Spec.of(schema("base").Spec.FromString(message)), json.loads(stored)
+        book = self._restored(campaign % U64, spec, seed, state, policy_of, within)
+        book.message = message
         book.releases, book.releases_hash = releases, releases_hash
         book.accepted, book.plans_hash = accepted, plans_hash
-        book.left, book.done, book.end = set(json.loads(left)), bool(done), End(ended)
-        book.classes = [standing.rank_class for standing in sorted(policy.standings(), key=lambda each: each.arm)]
+        book.left, book.done = set(json.loads(left)), bool(done)
+        book.end = book.end or End(ended)
         if plan:
             wants, = self.db.execute("SELECT wants FROM plan WHERE broker = ? AND campaign = ? AND number = ?",
                                      (broker, campaign, plan)).fetchone()
             book.plan = Plan(plan, tuple(Want(*want) for want in json.loads(wants)))
         return book
 
+    @staticmethod
+    def _restored(campaign: int, spec: Spec, seed: bytes, state: Any, policy_of: Callable[[Spec, int], Policy],
+                  within: Callable[[], AbstractContextManager[Any]]) -> Book:
+        """With the policy's state; a policy that fails here ends its campaign, as it would later."""
+        if Broken.KEY in state:
+            return failed(campaign, Broken(spec), seed, state[Broken.KEY])
+        try:
+            with within():
+                policy = policy_of(spec, int.from_bytes(seed, "little"))
+                policy.restore(state)
+        except Unfit:
+            raise
+        except FAILURES as error:
+            book = failed(campaign, Broken(spec), seed, "")
+            book.why, book.cause = reason_of(spec.policy.name, "load", error)
+            book.changed = True
+            return book
+        book = Book(campaign, policy, seed, within=within)
+        book.take_classes()
+        return book
+
     def closed(self) -> set[tuple[str, int]]:
         """(broker's name, campaign) of each closed campaign."""
-        return set(self.db.execute("SELECT broker, id FROM campaign WHERE closed"))
+        return {(broker, campaign % U64)
+                for broker, campaign in self.db.execute("SELECT broker, id FROM campaign WHERE closed")}

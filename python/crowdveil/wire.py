@@ -18,6 +18,7 @@ from typing import Any, Optional, TypeVar, Union
 from google.protobuf.message import DecodeError
 
 from .errors import Error, Lost, Moved, ProtocolError
+from .scan import FIELDS_MAX, UNSCANNED, check_size
 from .schema import schema
 
 FRAME_LIMIT = 256 * 1024
@@ -54,10 +55,10 @@ def frame(payload: bytes) -> bytes:
 
 
 class Splitter:
-    """Takes bytes in any pieces and returns whole frames."""
+    """Takes bytes in any pieces and returns whole frames. `count` is the number of frames so far."""
 
     def __init__(self, limit: int = FRAME_LIMIT) -> None:
-        self.limit, self.rest = limit, bytearray()
+        self.limit, self.rest, self.count = limit, bytearray(), 0
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """The frames that are complete with these bytes; ProtocolError for a length out of bounds."""
@@ -68,14 +69,34 @@ class Splitter:
                 raise ProtocolError(f"a frame of {length} bytes; expected 1 to {self.limit}")
             if len(self.rest) < 4 + length:
                 return
-            payload = bytes(self.rest[4:4 + length])
+            with memoryview(self.rest) as view:
+                payload = bytes(view[4:4 + length])
             del self.rest[:4 + length]
+            self.count += 1
             yield payload
+
+
+class Stopwatch:
+    """The time until which a peer must have sent what it has begun: its first frame, then each frame, in FRAME_S."""
+
+    def __init__(self, splitter: Splitter, now: float) -> None:
+        self.splitter, self.count = splitter, 0
+        self.until: Optional[float] = now + FRAME_S
+
+    def take(self, now: float) -> None:
+        """After the splitter was fed."""
+        if not self.splitter.rest and self.splitter.count:
+            self.until = None
+        elif self.splitter.count > self.count or self.until is None:
+            self.until = now + FRAME_S
+        self.count = self.splitter.count
 
 
 def decode(name: str, payload: bytes) -> Any:
     """The envelope of this schema; ProtocolError if the bytes are none, or have no field that is known."""
     envelope = schema(name).Envelope()
+    if len(payload) > UNSCANNED:
+        check_size(envelope.DESCRIPTOR, payload, FIELDS_MAX if name == "rank" else max(FIELDS_MAX, len(payload) // 6))
     try:
         whole = envelope.MergeFromString(payload) == len(payload)
     except DecodeError:

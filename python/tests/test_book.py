@@ -214,8 +214,11 @@ def a_release(book, **changes):
 
 @pytest.mark.parametrize("changes, why", [
     ({"number": 2}, "follows release 0"), ({"plan": 2}, "is for plan 2"), ({"arm": 7}, "is for arm 7"),
-    ({"tokens": 0}, "no tokens"), ({"noise": []}, "noise that mechanism hybrid"),
-    ({"noise": [(0, 1)]}, "without a scale"), ({"noise": [(float("nan"), 1)]}, "without a scale")])
+    ({"tokens": 0}, "sums 0 tokens; expected 10 or 10"), ({"tokens": 11}, "sums 11 tokens"),
+    ({"tokens": 1 << 63}, "sums 9223372036854775808 tokens"), ({"noise": []}, "noise that mechanism hybrid"),
+    *(({"noise": noise}, "noise that mechanism hybrid") for noise in (
+        [(0, 1)], [(float("nan"), 1)], [(1e300, 1)], [(1e-300, 1)], [(2, 0)], [(float("inf"), 1)])),
+    ({"tokens": 0, "last": True, "noise": [], "noisy_sum": 1}, "noise that")])
 def test_a_release_that_cannot_be_is_refused_and_changes_nothing(changes, why):
     book = a_book()
     book.accept(1)
@@ -279,7 +282,8 @@ def test_an_arm_without_further_data_is_not_asked_for_again():
         assert first not in {want.arm for want in book.plan.wants}
         book.accept(book.plan.number)
         for arm in sorted(book.left):
-            book.release(a_release(book, number=book.releases + 1, plan=book.plan.number, arm=arm))
+            asked = {want.arm: want.tokens for want in book.plan.wants}[arm]
+            book.release(a_release(book, number=book.releases + 1, plan=book.plan.number, arm=arm, tokens=asked))
     assert book.plan.number > 1 and book.end in (End.COMPLETE, End.USED_UP)
 
 

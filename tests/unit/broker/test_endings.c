@@ -72,6 +72,24 @@ static void end_as(enum cv_end end, bool is_stopped, const char *said, const cha
   world_end(&world);
 }
 
+/* A third-party whose policy has failed refuses a campaign that it has opened; it is told that this was heard. */
+static void test_a_third_party_may_refuse_what_it_has_opened(void **state) {
+  struct world world;
+  struct cv_rank_opened refused = {.position = {.campaign = 1}, .refused = "policy twice has failed in step: KeyError"};
+  world_make(&world);
+  submit(&world);
+  (void)turn(&world, false);
+  (void)turn(&world, false);
+  assert_true(cv_broker_campaign_find(world.core, 1)->rank.opened);
+  answer(&world, &(struct cv_rank_frame){.opened = 1, .answer = &refused});
+  assert_why(&world, CV_END_REFUSED, "third-party: policy twice has failed in step: KeyError");
+  assert_non_null(world.core->archive.closing);
+  (void)turn(&world, false);
+  (void)restart(&world);
+  assert_kept(&world, CV_END_REFUSED, "third-party: policy twice has failed in step: KeyError");
+  world_end(&world);
+}
+
 static void test_every_end_has_its_usual_reason(void **state) {
   for (enum cv_end end = CV_END_COMPLETE; end < CV_END_COUNT; end++) {
     const char *usual = cv_end_usual_why(end);
@@ -118,6 +136,7 @@ static void test_the_first_reason_stays_unless_a_party_fails(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_end_has_its_usual_reason),
+      cmocka_unit_test(test_a_third_party_may_refuse_what_it_has_opened),
       cmocka_unit_test(test_what_a_party_says_is_told_in_one_clean_line),
       cmocka_unit_test(test_a_long_reason_is_cut),
       cmocka_unit_test(test_the_first_reason_stays_unless_a_party_fails),
