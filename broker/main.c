@@ -8,6 +8,7 @@
 #include "broker/sealing.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/text.h"
 #include "common/config/config.h"
 
 #define AT(field) offsetof(struct cv_broker_settings, field)
@@ -285,7 +286,7 @@ static enum cv_err make_key(const char *path, struct cv_why *why) {
     return CV_OK;
   }
   CV_TRY(err);
-  (void)printf("%s: new key; copy it to the machine of each broker of this store\n", path);
+  (void)printf("%s: new key; copy it to the machine of each broker of this store\n", cv_text_line(path).text);
   cv_ring_fini(&ring);
   return CV_OK;
 }

@@ -97,7 +97,7 @@ static enum cv_err judge(const struct probe *probe, char *line, size_t size, str
   const char *body = strstr(answer, "\r\n\r\n");
   size_t words = body == NULL ? 0 : strcspn(body + 4, "\r\n");
   if (status == 200) {
-    (void)snprintf(line, size, "%.*s", (int)words, body == NULL ? "" : body + 4);
+    cv_text_print(line, size, "%.*s", (int)words, body == NULL ? "" : body + 4);
     return CV_OK;
   }
   /* 503 has the daemon's own reason, which is all that a person needs. */

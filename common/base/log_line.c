@@ -46,26 +46,14 @@ static void print(struct out *out, const char *fmt, ...) {
   out->used += (size_t)n;
 }
 
-static bool begins(const char *at, const char *with) {
-  return strncmp(at, with, 3) == 0;
-}
-
-/* Clean text may still change the direction of what follows. An isolate that ends does not, and shows a name (text.h);
- * others, and marks of direction outside of one (U+200E and U+200F), are replaced. */
+/* Marks of direction (U+200E, U+200F) belong into the isolate of a name; elsewhere they are replaced, too. */
 static void clean(char *text) {
-  const char *end = NULL; /* of the present isolate */
+  bool is_inside = false;
   cv_text_clean(text, strlen(text));
-  for (char *at = text; *at != '\0'; at++) {
-    bool opens = begins(at, CV_TEXT_ISOLATE), closes = begins(at, CV_TEXT_ISOLATE_END);
-    bool is_mark = begins(at, "\xe2\x80\x8e") || begins(at, "\xe2\x80\x8f");
-    if (opens && end == NULL) {
-      end = strstr(at, CV_TEXT_ISOLATE_END);
-      opens = end == NULL;
-    } else if (closes && at == end) {
-      end = NULL;
-      closes = false;
-    }
-    if (opens || closes || (is_mark && end == NULL)) {
+  for (char *at = text; (at = strchr(at, '\xe2')) != NULL; at++) {
+    bool is_mark = strncmp(at, "\xe2\x80\x8e", 3) == 0 || strncmp(at, "\xe2\x80\x8f", 3) == 0;
+    is_inside = strncmp(at, CV_TEXT_ISOLATE, 3) == 0 || (is_inside && strncmp(at, CV_TEXT_ISOLATE_END, 3) != 0);
+    if (is_mark && !is_inside) {
       memset(at, '?', 3);
     }
   }

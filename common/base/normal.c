@@ -11,40 +11,15 @@
 enum { TYPED = 4 * CV_ITEM_BYTES };
 enum { BLACK_FLAG = 0x1f3f4 };
 
-struct range {
-  utf8proc_int32_t first, last;
-};
-
-static bool lies_in(const struct range *ranges, size_t n, utf8proc_int32_t c) {
-  for (size_t i = 0; i < n; i++) {
-    if (c >= ranges[i].first && c <= ranges[i].last) {
-      return true;
-    }
-  }
-  return false;
-}
-
 /* Unicode's property White_Space, the byte order mark and Braille's blank. */
 static bool is_blank(utf8proc_int32_t c) {
-  static const struct range blanks[] = {{0x09, 0x0d},     {0x20, 0x20},     {0x85, 0x85},     {0xa0, 0xa0},
-                                        {0x1680, 0x1680}, {0x2000, 0x200a}, {0x2028, 0x2029}, {0x202f, 0x202f},
-                                        {0x205f, 0x205f}, {0x2800, 0x2800}, {0x3000, 0x3000}, {0xfeff, 0xfeff}};
-  return lies_in(blanks, CV_COUNT(blanks), c);
-}
-
-/* Embeddings, overrides and isolates. */
-static bool turns(utf8proc_int32_t c) {
-  static const struct range turning[] = {{0x202a, 0x202e}, {0x2066, 0x2069}};
-  return lies_in(turning, CV_COUNT(turning), c);
-}
-
-/* Line separators, and what no font draws, but joiners and what chooses between forms of a character. */
-static bool is_hidden(utf8proc_int32_t c) {
-  static const struct range hidden[] = {{0xad, 0xad},       {0x34f, 0x34f},     {0x115f, 0x1160},   {0x17b4, 0x17b5},
-                                        {0x180e, 0x180e},   {0x200b, 0x200b},   {0x2028, 0x2029},   {0x2060, 0x206f},
-                                        {0x3164, 0x3164},   {0xfeff, 0xfeff},   {0xffa0, 0xffa0},   {0xfff0, 0xfffb},
-                                        {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe00ff}, {0xe01f0, 0xe0fff}};
-  return lies_in(hidden, CV_COUNT(hidden), c);
+  static const utf8proc_int32_t blanks[] = {0x20,   0x85,   0xa0,   0x1680, 0x2028, 0x2029,
+                                            0x202f, 0x205f, 0x2800, 0x3000, 0xfeff};
+  bool is_one = (c >= 0x09 && c <= 0x0d) || (c >= 0x2000 && c <= 0x200a);
+  for (size_t i = 0; i < CV_COUNT(blanks) && !is_one; i++) {
+    is_one = c == blanks[i];
+  }
+  return is_one;
 }
 
 /* The marks that say which way neutral characters run. */
@@ -60,7 +35,7 @@ static bool runs_right_to_left(utf8proc_int32_t c) {
 /* Tags behind a black flag, up to U+E007F, make it the flag of a region. Returns how many there are. */
 static size_t count_tags(const utf8proc_int32_t *at, size_t n) {
   size_t tags = 0;
-  while (tags < n && at[tags] >= 0xe0020 && at[tags] <= 0xe007e) {
+  while (tags < n && at[tags] != 0xe007f && cv_text_is_tag((uint32_t)at[tags])) {
     tags++;
   }
   return tags > 0 && tags < n && at[tags] == 0xe007f ? tags + 1 : 0;
@@ -115,7 +90,7 @@ static void trim(struct points *points) {
 /* The first code point that no name may have; 0: there is none. */
 static utf8proc_int32_t find_refused(const struct points *points) {
   for (size_t i = 0; i < points->n; i++) {
-    if (turns(points->c[i]) || is_hidden(points->c[i])) {
+    if (cv_text_turns((uint32_t)points->c[i]) || cv_text_is_hidden((uint32_t)points->c[i])) {
       return points->c[i];
     }
     i += points->c[i] == BLACK_FLAG ? count_tags(points->c + i + 1, points->n - i - 1) : 0;
@@ -181,7 +156,7 @@ enum cv_err cv_name_normalize(const char *text, char *to, size_t size, struct cv
     if (refused != 0) {
       return cv_fail(why, CV_ERR_INVALID, "%s has U+%04X, which %s; expected a name without it",
                      cv_text_quote(text).text, (unsigned)refused,
-                     turns(refused) ? "turns the direction of what follows" : "cannot be seen");
+                     cv_text_turns((uint32_t)refused) ? "turns the direction of what follows" : "cannot be seen");
     }
   }
   return is_text && !has_control(&points) && compose(&points, to, size)

@@ -43,20 +43,104 @@ bool cv_text_is_clean(const char *text, size_t n) {
   return true;
 }
 
-/* U+2028 to U+202E end a line or turn its direction, U+2066 and U+2067 turn it. */
-static bool turns(const uint8_t *at, size_t n) {
-  return n == 3 && at[0] == 0xe2 &&
-         ((at[1] == 0x80 && at[2] >= 0xa8 && at[2] <= 0xae) || (at[1] == 0x81 && (at[2] == 0xa6 || at[2] == 0xa7)));
+/* The blocks of Unicode for scripts from right to left; each character of them has two to four bytes. */
+static bool is_from_right(const uint8_t *at, size_t n) {
+  unsigned first = at[0], second = n > 1 ? at[1] : 0, third = n > 2 ? at[2] : 0;
+  switch (n) {
+    case 2: /* U+0590 to U+07FF */
+      return first >= 0xd7 || (first == 0xd6 && second >= 0x90);
+    case 3: /* U+0800 to U+08FF, U+200F, U+FB1D to U+FDFF, U+FE70 to U+FEFF */
+      return (first == 0xe0 && second <= 0xa3) || (first == 0xe2 && second == 0x80 && third == 0x8f) ||
+             (first == 0xef && ((second == 0xac && third >= 0x9d) || (second > 0xac && second <= 0xb7) ||
+                                (second == 0xb9 && third >= 0xb0) || second == 0xba || second == 0xbb));
+    case 4: /* U+10800 to U+10FFF, U+1E800 to U+1EFFF */
+      return first == 0xf0 && ((second == 0x90 && third >= 0xa0) || (second == 0x9e && third >= 0xa0));
+    default:
+      return false;
+  }
+}
+
+/* ---- what nobody sees, or sees at another place ---- */
+
+enum { FIRST_STRONG_ISOLATE = 0x2068, POP_ISOLATE = 0x2069, BLACK_FLAG = 0x1f3f4 };
+
+struct range {
+  uint32_t first, last;
+};
+
+static bool lies_in(const struct range *ranges, size_t n, uint32_t point) {
+  for (size_t i = 0; i < n; i++) {
+    if (point >= ranges[i].first && point <= ranges[i].last) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool cv_text_turns(uint32_t point) {
+  static const struct range turning[] = {{0x202a, 0x202e}, {0x2066, 0x2069}};
+  return lies_in(turning, CV_COUNT(turning), point);
+}
+
+bool cv_text_is_hidden(uint32_t point) {
+  static const struct range hidden[] = {{0xad, 0xad},       {0x34f, 0x34f},     {0x115f, 0x1160},   {0x17b4, 0x17b5},
+                                        {0x180e, 0x180e},   {0x200b, 0x200b},   {0x2028, 0x2029},   {0x2060, 0x206f},
+                                        {0x3164, 0x3164},   {0xfeff, 0xfeff},   {0xffa0, 0xffa0},   {0xfff0, 0xfffb},
+                                        {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe00ff}, {0xe01f0, 0xe0fff}};
+  return lies_in(hidden, CV_COUNT(hidden), point);
+}
+
+bool cv_text_is_tag(uint32_t point) {
+  return point >= 0xe0020 && point <= 0xe007f;
+}
+
+uint32_t cv_text_point(const char *text, size_t length) {
+  static const uint8_t first[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+  uint32_t point = (uint8_t)text[0] & first[length];
+  for (size_t i = 1; i < length; i++) {
+    point = point << 6 | ((uint8_t)text[i] & 0x3f);
+  }
+  return point;
+}
+
+/* ---- cleaning ---- */
+
+/* Of the isolate at `text`, of whose bytes `n` are readable: where the character that ends it begins. 0: it does not
+ * end, or has nothing that runs from right to left, for which alone cv_text_shown() has written it. */
+static size_t isolate_end(const char *text, size_t n) {
+  static const size_t mark = sizeof(CV_TEXT_ISOLATE) - 1;
+  bool is_needed = false;
+  for (size_t i = mark, length; i < n; i += length) {
+    length = cv_text_char(text + i, n - i);
+    if (length == mark && memcmp(text + i, CV_TEXT_ISOLATE_END, mark) == 0) {
+      return is_needed ? i : 0;
+    }
+    is_needed = is_needed || (length > 1 && is_from_right((const uint8_t *)text + i, length));
+    length = length == 0 ? 1 : length;
+  }
+  return 0;
 }
 
 void cv_text_clean(char *text, size_t n) {
-  for (size_t i = 0; i < n;) {
-    size_t length = cv_text_char(text + i, n - i);
-    if (length == 0 || turns((const uint8_t *)text + i, length)) {
-      length = length == 0 ? 1 : length;
+  size_t end = 0; /* of the present isolate */
+  bool is_flag = false;
+  for (size_t i = 0, length; i < n; i += length) {
+    length = cv_text_char(text + i, n - i);
+    uint32_t point = length < 2 ? 0 : cv_text_point(text + i, length);
+    bool is_kept =
+        length > 0 && !cv_text_turns(point) && (!cv_text_is_hidden(point) || (is_flag && cv_text_is_tag(point)));
+    if (point == FIRST_STRONG_ISOLATE && i >= end) {
+      size_t inside = isolate_end(text + i, n - i);
+      end = inside > 0 ? i + inside : end;
+      is_kept = inside > 0;
+    } else if (point == POP_ISOLATE) {
+      is_kept = i == end && end > 0;
+    }
+    is_flag = point == BLACK_FLAG || (is_flag && cv_text_is_tag(point));
+    length = length == 0 ? 1 : length;
+    if (!is_kept) {
       memset(text + i, '?', length);
     }
-    i += length;
   }
 }
 
@@ -91,23 +175,6 @@ bool cv_text_lists(const char *words, const char *word) {
   return false;
 }
 
-/* The blocks of Unicode for scripts from right to left; each character of them has two to four bytes. */
-static bool is_from_right(const uint8_t *at, size_t n) {
-  unsigned first = at[0], second = n > 1 ? at[1] : 0, third = n > 2 ? at[2] : 0;
-  switch (n) {
-    case 2: /* U+0590 to U+07FF */
-      return first >= 0xd7 || (first == 0xd6 && second >= 0x90);
-    case 3: /* U+0800 to U+08FF, U+200F, U+FB1D to U+FDFF, U+FE70 to U+FEFF */
-      return (first == 0xe0 && second <= 0xa3) || (first == 0xe2 && second == 0x80 && third == 0x8f) ||
-             (first == 0xef && ((second == 0xac && third >= 0x9d) || (second > 0xac && second <= 0xb7) ||
-                                (second == 0xb9 && third >= 0xb0) || second == 0xba || second == 0xbb));
-    case 4: /* U+10800 to U+10FFF, U+1E800 to U+1EFFF */
-      return first == 0xf0 && ((second == 0x90 && third >= 0xa0) || (second == 0x9e && third >= 0xa0));
-    default:
-      return false;
-  }
-}
-
 bool cv_text_runs_left(const char *text) {
   for (size_t left = strlen(text), n; left > 0; text += n, left -= n) {
     n = cv_text_char(text, left);
@@ -119,14 +186,6 @@ bool cv_text_runs_left(const char *text) {
   return false;
 }
 
-struct cv_text_shown cv_text_shown(const char *name) {
-  struct cv_text_shown shown;
-  bool runs_left = cv_text_runs_left(name);
-  (void)snprintf(shown.text, sizeof(shown.text), "%s%.*s%s", runs_left ? CV_TEXT_ISOLATE : "", CV_TEXT_SHOWN, name,
-                 runs_left ? CV_TEXT_ISOLATE_END : "");
-  return shown;
-}
-
 /* Replaces what begins and ends an isolate, which only who shows a text adds. */
 static void clean_isolates(char *text) {
   for (char *at = text; (at = strstr(at, "\xe2\x81")) != NULL; at++) {
@@ -136,15 +195,29 @@ static void clean_isolates(char *text) {
   }
 }
 
-/* Cuts and cleans input text to `most` bytes, and isolates it. */
+struct cv_text_shown cv_text_shown(const char *name) {
+  char text[CV_TEXT_SHOWN + 1];
+  struct cv_text_shown shown;
+  (void)snprintf(text, sizeof(text), "%s", name);
+  cv_text_clean(text, strlen(text));
+  clean_isolates(text);
+  bool runs_left = cv_text_runs_left(text);
+  (void)snprintf(shown.text, sizeof(shown.text), "%s%s%s", runs_left ? CV_TEXT_ISOLATE : "", text,
+                 runs_left ? CV_TEXT_ISOLATE_END : "");
+  return shown;
+}
+
+/* Cuts input text to `most` bytes, cleans and isolates it. */
 static struct cv_text_shown show(const char *text, size_t most) {
   char piece[64];
-  size_t n = strnlen(text, most);
-  memcpy(piece, text, n);
-  piece[n] = '\0';
-  cv_text_clean(piece, n);
-  clean_isolates(piece);
+  (void)snprintf(piece, sizeof(piece), "%.*s", (int)most, text);
   return cv_text_shown(piece);
+}
+
+struct cv_text_line cv_text_line(const char *text) {
+  struct cv_text_line line;
+  cv_text_print(line.text, sizeof(line.text), "%s", text);
+  return line;
 }
 
 struct cv_text_piece cv_text_piece(const char *text) {

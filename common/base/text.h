@@ -15,8 +15,18 @@
 size_t cv_text_char(const char *text, size_t n);
 /* True if all `n` bytes are clean text. */
 bool cv_text_is_clean(const char *text, size_t n);
-/* Replaces every byte that is not part of a clean character by '?', and those of line separators and of characters that
- * turn the direction of what follows; U+2068 and U+2069 stay, since names are shown in them (cv_text_shown()). */
+/* The code point of a character of this length. */
+uint32_t cv_text_point(const char *text, size_t length);
+/* Embeddings, overrides and isolates: they turn the direction of what follows. */
+bool cv_text_turns(uint32_t point);
+/* Line separators, and what no font draws (a zero-width space, a soft hyphen), but joiners and what chooses between
+ * forms of a character. */
+bool cv_text_is_hidden(uint32_t point);
+/* Hidden, but for the flag of a region: tags behind a black flag. */
+bool cv_text_is_tag(uint32_t point);
+/* For whatever others wrote, before it reaches a line, a page or a log: replaces by '?' every byte that is not part of
+ * a clean character, and those of characters that turn the direction or are hidden. An isolate stays if a name is shown
+ * in it (cv_text_shown()): it ends, and runs from right to left inside. */
 void cv_text_clean(char *text, size_t n);
 /* Like snprintf, with clean output: a character cut at the end is replaced, too. `size` > 0. */
 void cv_text_print(char *text, size_t size, const char *fmt, ...) CV_PRINTF(3, 4);
@@ -34,12 +44,17 @@ bool cv_text_runs_left(const char *text);
 /* Around such a text in a line: first strong isolate, and pop directional isolate. */
 #define CV_TEXT_ISOLATE     "\xe2\x81\xa8"
 #define CV_TEXT_ISOLATE_END "\xe2\x81\xa9"
-/* A name of up to CV_TEXT_SHOWN bytes as a line of text shows it: isolated if it runs from right to left. */
+/* A name of up to CV_TEXT_SHOWN bytes as a line shows it: cleaned, and isolated if it runs from right to left. */
 enum { CV_TEXT_SHOWN = 263 };
 struct cv_text_shown {
   char text[CV_TEXT_SHOWN + sizeof(CV_TEXT_ISOLATE) + sizeof(CV_TEXT_ISOLATE_END)];
 };
 struct cv_text_shown cv_text_shown(const char *name);
+/* A path, or what a program has said, as a line of text shows it: cleaned. */
+struct cv_text_line {
+  char text[4096];
+};
+struct cv_text_line cv_text_line(const char *text);
 /* Input text for a message: cleaned, cut if long, and isolated as above. */
 struct cv_text_piece {
   char text[72];

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/admin/receive.h"
+#include "common/base/text.h"
 #include "common/config/config.h"
 
 enum { NICENESS = 10 };
@@ -132,7 +133,7 @@ int cv_backup_run(const struct cv_backup_command *command) {
     (void)fprintf(stderr, "%s: %s\n", command->program, why.text);
     return cv_config_exit_status(err);
   }
-  (void)printf("%s: %llu bytes", command->to, (unsigned long long)bytes);
+  (void)printf("%s: %llu bytes", cv_text_line(command->to).text, (unsigned long long)bytes);
   if (commit > 0) {
     (void)printf(", commit %llu", (unsigned long long)commit);
   }

@@ -40,27 +40,22 @@ void cv_jot_key(struct cv_jot *json, const char *key) {
 }
 
 void cv_jot_text(struct cv_jot *json, const char *text) {
-  if (text == NULL) {
+  char *clean = text == NULL ? NULL : strdup(text);
+  if (clean == NULL) {
     cv_jot_null(json);
     return;
   }
+  cv_text_clean(clean, strlen(clean));
   begin_value(json);
   cv_buf_put_u8(json->out, '"');
-  for (size_t left = strlen(text); left > 0;) {
-    size_t n = cv_text_char(text, left);
-    if (n == 0) {
-      cv_buf_put_u8(json->out, '?');
-      n = 1;
-    } else {
-      if (*text == '"' || *text == '\\') {
-        cv_buf_put_u8(json->out, '\\');
-      }
-      cv_buf_put(json->out, text, n);
+  for (const char *at = clean; *at != '\0'; at++) {
+    if (*at == '"' || *at == '\\') {
+      cv_buf_put_u8(json->out, '\\');
     }
-    text += n;
-    left -= n;
+    cv_buf_put_u8(json->out, (uint8_t)*at);
   }
   cv_buf_put_u8(json->out, '"');
+  free(clean);
 }
 
 void cv_jot_whole(struct cv_jot *json, uint64_t value) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text.h"
 #include "common/config/command.h"
 #include "common/crypto/crypto.h"
 #include "common/daemon/trail_line.h"
@@ -87,7 +88,7 @@ static enum cv_err check_line(struct check *check, const char *text, size_t n, s
     check->incomplete++;
     (void)(check->json ? 0
                        : printf("%s:%" PRIu64 ": not complete: the program ended while it wrote this line\n",
-                                check->file, check->line));
+                                cv_text_line(check->file).text, check->line));
   } else {
     return wrong(check, why, "not a line of an audit log");
   }

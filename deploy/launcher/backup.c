@@ -2,6 +2,7 @@
 /* crowdveil backup: a copy of a running party's database. The party's own program asks for it and checks it. */
 #include <stdio.h>
 
+#include "common/base/text.h"
 #include "deploy/launcher/command.h"
 #include "deploy/launcher/program.h"
 #include "deploy/launcher/role.h"
@@ -46,7 +47,7 @@ static void print_line(void *data, char *line) {
   if (settings->json) {
     (void)cv_launcher_print_json(&table, json_pack("{s:s, s:s}", "copy", settings->to, "message", line), 0);
   } else {
-    (void)printf("%s\n", line);
+    (void)printf("%s\n", cv_text_line(line).text);
   }
 }
 

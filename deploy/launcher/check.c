@@ -69,7 +69,7 @@ static int say_valid(const struct settings *settings, const char *path, const st
                   "release_tokens", least),
         0);
   }
-  (void)printf("%s: valid: campaign %s, %u %s, policy %s, mechanism %s, privatizer %s", path,
+  (void)printf("%s: valid: campaign %s, %u %s, policy %s, mechanism %s, privatizer %s", cv_text_line(path).text,
                cv_text_shown(spec->name).text, spec->arms, spec->cost_micro != NULL ? "workers" : "items",
                spec->policy.name, spec->mechanism.name, spec->privatizer.name);
   if (!cv_spec_is_exact(spec)) {

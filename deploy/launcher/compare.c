@@ -171,7 +171,8 @@ enum cv_err cv_compare_print(const struct cv_compared of[2], FILE *to) {
   (void)fputc('\n', to);
   print_totals(of, (int)columns + (of[0].has_truth ? TRUTH_COLUMNS : 0), to);
   if (of[1].tokens > 0) {
-    (void)fprintf(to, "\n%s took %.2f times the tokens of %s\n", of[0].policy, ratio_of(of), of[1].policy);
+    (void)fprintf(to, "\n%s took %.2f times the tokens of %s\n", cv_text_shown(of[0].policy).text, ratio_of(of),
+                  cv_text_shown(of[1].policy).text);
   }
   return CV_OK;
 }

@@ -146,7 +146,7 @@ enum cv_err cv_export_write_json(const struct cv_export *export, FILE *to) {
   if (all == NULL) {
     return CV_ERR_NOMEM;
   }
-  int status = json_dumpf(all, to, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
+  int status = json_dump_callback(all, cv_escape_json, to, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
   json_decref(all);
   return status == 0 && fputc('\n', to) != EOF ? CV_OK : ferror(to) != 0 ? CV_ERR_IO : CV_ERR_NOMEM;
 }

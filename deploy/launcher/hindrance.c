@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/base/text.h"
 #include "deploy/launcher/json.h"
 #include "deploy/launcher/pace.h"
 
@@ -30,7 +31,7 @@ static void print_used_up(const struct cv_progress *progress, const char *const 
     const struct cv_used_up *each = &progress->used_up[i];
     (void)fprintf(to, "%s ", i == 0 ? "" : ";");
     if (name != NULL) {
-      (void)fprintf(to, "%s", name[each->arm]);
+      (void)fprintf(to, "%s", cv_text_shown(name[each->arm]).text);
     } else {
       (void)fprintf(to, "arm %u", each->arm + 1);
     }

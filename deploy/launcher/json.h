@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "common/config/escape.h"
 #include "common/config/standard.h"
 
 static inline json_t *cv_json_append(json_t *array, json_t *item) {
@@ -27,10 +28,10 @@ static inline json_t *cv_json_set(json_t *object, const char *key, json_t *value
   return object;
 }
 
-/* Prints it on a line of standard output, with these flags of json_dumpf(). What cannot be printed is told at the end
+/* Prints it on a line of standard output, with these flags of jansson. What cannot be printed is told at the end
  * of the program (standard.h). */
 static inline void cv_json_print(json_t *object, size_t flags) {
-  bool is_made = object != NULL && json_dumpf(object, stdout, flags) == 0;
+  bool is_made = object != NULL && json_dump_callback(object, cv_escape_json, stdout, flags) == 0;
   if (is_made) {
     (void)putchar('\n');
   } else if (ferror(stdout) == 0) {

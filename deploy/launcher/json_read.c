@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text.h"
 #include "worker/starved.h"
 
 enum cv_err cv_json_fail(const struct cv_json_at *at, const char *key, const char *expected) {
@@ -50,6 +51,7 @@ enum cv_err cv_json_take_text(const struct cv_json_at *at, const json_t *object,
     return cv_json_fail(at, key, "a short text");
   }
   memcpy(to, text, strlen(text) + 1);
+  cv_text_clean(to, strlen(to));
   return CV_OK;
 }
 

@@ -8,6 +8,7 @@
 
 #include "common/base/fingerprint.h"
 #include "common/base/nearest.h"
+#include "common/base/text.h"
 #include "common/net/certificate.h"
 #include "deploy/launcher/command.h"
 #include "deploy/launcher/pki/files.h"
@@ -113,7 +114,7 @@ static int make_ca(struct settings *settings, const char *const *word) {
   if (err != CV_OK) {
     return cv_command_fail(&table, 1, "%s", why.text);
   }
-  (void)printf("%s/ca.pem\n", settings->dir);
+  (void)printf("%s/ca.pem\n", cv_text_line(settings->dir).text);
   return 0;
 }
 
@@ -179,7 +180,7 @@ static int issue_or_renew(struct settings *settings, const char *identity, bool 
   if (err != CV_OK) {
     return cv_command_fail(&table, err == CV_ERR_FORMAT || err == CV_ERR_INVALID ? 2 : 1, "%s", why.text);
   }
-  (void)printf("%s\n%s\n", files.cert, files.key);
+  (void)printf("%s\n%s\n", cv_text_line(files.cert).text, cv_text_line(files.key).text);
   if (is_new && cv_pki_identity(identity, &holder, &why) == CV_OK) {
     (void)fprintf(stderr, "%s: %s/%s has a new key", table.program, cv_role_text(holder.role), holder.name);
     tell_new_key(&holder, files.cert, stderr);
@@ -213,7 +214,7 @@ static int revoke(struct settings *settings, const char *const *word) {
   if (err != CV_OK) {
     return cv_command_fail(&table, err == CV_ERR_FORMAT ? 2 : 1, "%s", why.text);
   }
-  (void)printf("%s/crl.pem\n", settings->dir);
+  (void)printf("%s/crl.pem\n", cv_text_line(settings->dir).text);
   return 0;
 }
 
@@ -238,7 +239,7 @@ static int say(const struct cv_pki_party *party) {
   const char *role = cv_role_text(party->identity.role), *name = party->identity.name;
   switch (party->done) {
     case CV_PKI_MADE:
-      return printf("%s/%s: made in %s\n", role, name, party->folder);
+      return printf("%s/%s: made in %s\n", role, name, cv_text_line(party->folder).text);
     case CV_PKI_THERE:
       return printf("%s/%s: there already, until %s\n", role, name, until);
     case CV_PKI_RENEWED:

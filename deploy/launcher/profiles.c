@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* crowdveil profiles: the brokers that --profile can name. */
+#include "common/base/text.h"
 #include "common/config/profile.h"
 
 #include <jansson.h>
@@ -58,8 +59,9 @@ static void print(struct cv_profiles *profiles) {
     const char *name = cv_yaml_text(pair.key), *broker = value_of(profiles, pair.value, "broker", &address),
                *called = value_of(profiles, pair.value, "broker_name", &party);
     bool is_usual = profiles->usual != NULL && strcmp(profiles->usual, name) == 0;
-    (void)printf("%-16s %s%s%s%s\n", name, broker == NULL ? "" : broker, called == NULL ? "" : ", broker ",
-                 called == NULL ? "" : called, is_usual ? " (default)" : "");
+    (void)printf("%-16s %s%s%s%s\n", cv_text_line(name).text, broker == NULL ? "" : cv_text_line(broker).text,
+                 called == NULL ? "" : ", broker ", called == NULL ? "" : cv_text_line(called).text,
+                 is_usual ? " (default)" : "");
   }
 }
 

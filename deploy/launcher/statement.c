@@ -235,7 +235,7 @@ enum cv_err cv_launcher_statement_write_json(const struct cv_statement *statemen
   if (all == NULL) {
     return CV_ERR_NOMEM;
   }
-  int status = json_dumpf(all, to, JSON_COMPACT);
+  int status = json_dump_callback(all, cv_escape_json, to, JSON_COMPACT);
   json_decref(all);
   return status == 0 && fputc('\n', to) != EOF ? CV_OK : ferror(to) != 0 ? CV_ERR_IO : CV_ERR_NOMEM;
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/text.h"
 #include "deploy/launcher/command.h"
 #include "deploy/launcher/program.h"
 #include "deploy/launcher/role.h"
@@ -37,7 +38,7 @@ static void print_line(void *data, char *line) {
   if (settings->json) {
     (void)cv_launcher_print_json(&table, json_pack("{s:s}", "message", line), 0);
   } else {
-    (void)printf("%s\n", line);
+    (void)printf("%s\n", cv_text_line(line).text);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "common/base/text.h"
 #include "deploy/launcher/command.h"
 
 int cv_launcher_tether(int argc, char **argv) {
@@ -22,6 +23,7 @@ int cv_launcher_tether(int argc, char **argv) {
     return 1;
   }
   (void)execv(argv[2], argv + 2);
-  (void)fprintf(stderr, "crowdveil tether: %s: %s\n", argv[2], strerror(errno));
+  const char *reason = strerror(errno);
+  (void)fprintf(stderr, "crowdveil tether: %s: %s\n", cv_text_line(argv[2]).text, reason);
   return 1;
 }

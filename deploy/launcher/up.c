@@ -211,7 +211,8 @@ static void tell_kept(const struct up *up) {
       up->people,
       "\nStill running until Ctrl-C: broker on %s, third-party on %s, state in %s\n"
       "Try: crowdveil status --broker %s --broker-name " CV_PARTIES_BROKER " --tls-ca %s --tls-cert %s --tls-key %s\n",
-      up->broker, up->thirdparty, up->folder.path, up->broker, up->requester.ca, up->requester.cert, up->requester.key);
+      up->broker, up->thirdparty, cv_text_line(up->folder.path).text, up->broker, cv_text_line(up->requester.ca).text,
+      cv_text_line(up->requester.cert).text, cv_text_line(up->requester.key).text);
   (void)fflush(up->people);
 }
 
@@ -471,7 +472,7 @@ static void tell_programs(const struct up *up) {
   if (parties->alone > 0) {
     (void)fprintf(up->people, " and %u on %s own", parties->alone, parties->alone == 1 ? "its" : "their");
   }
-  (void)fprintf(up->people, ", state in %s%s\n", up->folder.path,
+  (void)fprintf(up->people, ", state in %s%s\n", cv_text_line(up->folder.path).text,
                 up->folder.is_temporary && !up->settings.keep && !up->settings.page ? " (temporary)" : "");
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "common/config/command.h"
+#include "common/config/escape.h"
 #include "common/config/standard.h"
 
 /* The rows --seed and --jobs, both uint64_t, of every command that uses randomness. */
@@ -42,7 +43,7 @@ static inline int cv_lab_fail(const struct cv_config_table *table, enum cv_err e
 /* Prints the object on one line of standard output and releases it; NULL: there was no memory for it. What cannot be
  * printed is told at the end of the program (standard.h). */
 static inline void cv_lab_print_object(json_t *object) {
-  if (object != NULL && json_dumpf(object, stdout, JSON_COMPACT) == 0) {
+  if (object != NULL && json_dump_callback(object, cv_escape_json, stdout, JSON_COMPACT) == 0) {
     (void)putchar('\n');
   } else if (ferror(stdout) == 0) {
     cv_standard_lose();

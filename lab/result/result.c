@@ -9,6 +9,7 @@
 #include "common/base/array.h"
 #include "common/base/text.h"
 #include "common/base/width.h"
+#include "common/config/escape.h"
 
 enum { COLUMN = 12, STEP = 10 };
 
@@ -40,7 +41,8 @@ enum cv_err cv_lab_print_json(const struct cv_lab_result *result, FILE *to) {
     json_t *object = json_pack("{s:s, s:s, s:o, s:s, s:o, s:o, s:I}", "preset", result->preset, "series", row->series,
                                "x", number(row->x), "metric", row->metric, "mean", number(row->mean), "se",
                                number(row->se), "n", (json_int_t)row->n);
-    bool ok = object != NULL && json_dumpf(object, to, JSON_COMPACT) == 0 && fputc('\n', to) != EOF;
+    bool ok =
+        object != NULL && json_dump_callback(object, cv_escape_json, to, JSON_COMPACT) == 0 && fputc('\n', to) != EOF;
     json_decref(object);
     if (!ok) {
       return ferror(to) != 0 ? CV_ERR_IO : CV_ERR_NOMEM;

@@ -88,17 +88,27 @@ enum cv_err cv_codec_put_refused(const char *refused, struct cv_arena *scratch, 
   return *ret == NULL ? CV_ERR_LIMIT : CV_OK;
 }
 
-bool cv_codec_text_fits(const char *text, size_t size) {
+bool cv_codec_text_fits(char *text, size_t size) {
   size_t n = strnlen(text, size);
-  return n < size && cv_text_is_clean(text, n);
+  bool fits = n < size && cv_text_is_clean(text, n);
+  if (fits) {
+    cv_text_clean(text, n);
+  }
+  return fits;
+}
+
+static enum cv_err take_name(const char *name, char *to, size_t size) {
+  size_t n = strnlen(name, size);
+  if (n >= size || !cv_text_is_clean(name, n)) {
+    return CV_ERR_FORMAT;
+  }
+  memcpy(to, name, n + 1);
+  return CV_OK;
 }
 
 enum cv_err cv_codec_take_text(const char *text, char *to, size_t size) {
-  size_t n = strnlen(text, size);
-  if (n >= size || !cv_text_is_clean(text, n)) {
-    return CV_ERR_FORMAT;
-  }
-  memcpy(to, text, n + 1);
+  CV_TRY(take_name(text, to, size));
+  cv_text_clean(to, strlen(to));
   return CV_OK;
 }
 
@@ -395,7 +405,8 @@ static enum cv_err take_names(const Crowdveil__Base__Spec *in, struct cv_spec *r
     return CV_ERR_FORMAT;
   }
   for (size_t i = 0; i < in->n_names; i++) {
-    if (!cv_codec_text_fits(in->names[i], CV_ITEM_BYTES)) {
+    size_t n = strnlen(in->names[i], CV_ITEM_BYTES);
+    if (n == CV_ITEM_BYTES || !cv_text_is_clean(in->names[i], n)) {
       return CV_ERR_FORMAT;
     }
   }
@@ -451,7 +462,7 @@ enum cv_err cv_codec_take_spec(const Crowdveil__Base__Spec *in, struct cv_arena 
   if (in == NULL || in->arms > CV_ARMS_MAX) {
     return CV_ERR_FORMAT;
   }
-  CV_TRY(cv_codec_take_text(in->name, ret->name, sizeof(ret->name)));
+  CV_TRY(take_name(in->name, ret->name, sizeof(ret->name)));
   ret->arms = in->arms;
   CV_TRY(take_lists(in, arena, ret));
   CV_TRY(cv_codec_take_choice(in->policy, &ret->policy));
@@ -469,6 +480,14 @@ enum cv_err cv_codec_take_spec(const Crowdveil__Base__Spec *in, struct cv_arena 
   ret->brokers = in->brokers;
   ret->score_bits = in->score_bits;
   return take_scale(in->scale, &ret->scale);
+}
+
+void cv_codec_clean_names(struct cv_spec *spec) {
+  cv_text_clean(spec->name, strlen(spec->name));
+  for (uint32_t i = 0; spec->names != NULL && i < spec->arms; i++) {
+    /* In the frame's arena, which is ours to write. */
+    cv_text_clean((char *)(uintptr_t)spec->names[i], strlen(spec->names[i]));
+  }
 }
 
 /* Terms. */

@@ -58,8 +58,9 @@ static inline bool cv_codec_is_reason(Crowdveil__Base__End end) {
 char *cv_codec_put_text(const char *text, size_t size, struct cv_arena *scratch);
 /* Puts the reason of a refusal; NULL: not refused. */
 CV_MUST_USE enum cv_err cv_codec_put_refused(const char *refused, struct cv_arena *scratch, char **ret);
-/* True for clean text of fewer than `size` bytes. */
-bool cv_codec_text_fits(const char *text, size_t size);
+/* Text of a peer: what turns a line or is hidden in it is replaced (cv_text_clean()), in the frame and in the copy.
+ * False and CV_ERR_FORMAT: not clean text of fewer than `size` bytes. */
+bool cv_codec_text_fits(char *text, size_t size);
 CV_MUST_USE enum cv_err cv_codec_take_text(const char *text, char *to, size_t size);
 
 /* A seed is 8 bytes, little-endian. */
@@ -84,9 +85,13 @@ CV_MUST_USE enum cv_err cv_codec_take_choice(const Crowdveil__Base__Choice *in, 
 
 CV_MUST_USE enum cv_err cv_codec_put_spec(const struct cv_spec *spec, struct cv_arena *scratch,
                                           Crowdveil__Base__Spec **ret);
-/* Checks formats only; cv_spec_check() checks the meaning and explains errors. NULL is CV_ERR_FORMAT. */
+/* Checks formats only; cv_spec_check() checks the meaning and explains errors. NULL is CV_ERR_FORMAT. The names are as
+ * they came: a broker refuses those that are not normal (normal.h); who gets a campaign from a broker cleans them. */
 CV_MUST_USE enum cv_err cv_codec_take_spec(const Crowdveil__Base__Spec *in, struct cv_arena *arena,
                                            struct cv_spec *ret);
+
+/* Cleans the names of a campaign that was just taken from a frame. */
+void cv_codec_clean_names(struct cv_spec *spec);
 
 CV_MUST_USE enum cv_err cv_codec_put_terms(const struct cv_terms *terms, struct cv_arena *scratch,
                                            Crowdveil__Base__Terms *ret);

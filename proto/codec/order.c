@@ -451,7 +451,9 @@ static enum cv_err take_submit(const Crowdveil__Order__Submit *in, struct cv_are
 static enum cv_err take_description(const Crowdveil__Order__Description *in, struct cv_arena *arena,
                                     struct cv_description *ret) {
   ret->campaign = in->campaign;
-  return cv_codec_take_spec(in->spec, arena, &ret->spec);
+  CV_TRY(cv_codec_take_spec(in->spec, arena, &ret->spec));
+  cv_codec_clean_names(&ret->spec);
+  return CV_OK;
 }
 
 static enum cv_err take_finished(const Crowdveil__Order__Finished *in, struct cv_arena *arena,
@@ -495,6 +497,7 @@ static enum cv_err take_part(const Crowdveil__Order__Part *in, struct cv_arena *
   ret->first = in->spec != NULL;
   if (ret->first) {
     CV_TRY(cv_codec_take_spec(in->spec, arena, &ret->spec));
+    cv_codec_clean_names(&ret->spec);
     CV_TRY(cv_codec_take_seed(&in->seed, &ret->seed));
     CV_TRY(take_progress(in->progress, &ret->progress));
   } else if (in->seed.len > 0 || in->progress != NULL) {

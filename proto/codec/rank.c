@@ -262,6 +262,7 @@ static enum cv_err take_opens(const Crowdveil__Rank__Envelope *in, struct cv_are
       return CV_ERR_FORMAT;
     }
     CV_TRY(cv_codec_take_spec(from->spec, arena, &to->spec));
+    cv_codec_clean_names(&to->spec);
     CV_TRY(take_position(from->position, &to->position));
     if (to->has_seed) {
       CV_TRY(cv_codec_take_seed(&from->seed, &to->seed));

@@ -426,6 +426,7 @@ static enum cv_err take_opens(const Crowdveil__Share__Envelope *in, struct cv_ar
     struct cv_share_open *to = &ret->open[i];
     *to = (struct cv_share_open){.deadline_ms = from->deadline_ms};
     CV_TRY(cv_codec_take_spec(from->spec, arena, &to->spec));
+    cv_codec_clean_names(&to->spec);
     CV_TRY(take_position(from->position, &to->position));
     CV_TRY(cv_codec_take_bytes(&from->database, to->database, sizeof(to->database)));
     CV_TRY(cv_codec_take_text(from->requester, to->requester, sizeof(to->requester)));

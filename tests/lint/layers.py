@@ -116,7 +116,7 @@ LAYERS = (
                     "rank", "order", "chain", "share", "share-chain", "prio", "prio-shard", "prio-verify", "broker",
                     "cobroker", "source", "worker", "lab")),
     # the lab: results and their file, experiments as data, running and judging, presentation, the commands
-    Layer("numbers", ("lab/result/result.[ch]", "lab/judge/statistic.[ch]"), False, BASE),
+    Layer("numbers", ("lab/result/result.[ch]", "lab/judge/statistic.[ch]"), False, BASE + ("config",)),
     Layer("archive", ("lab/result/archive.[ch]", "lab/result/origin.[ch]", "lab/result/merge.[ch]"), False,
           BASE + ("crypto", "db", "numbers")),
     Layer("experiment", ("lab/experiment/experiment.h",), False, BASE + ("config", "campaign", "source", "numbers")),

@@ -241,6 +241,37 @@ static void texts_are_cleaned(void **state) {
   }
 }
 
+/* Clean text of whoever wrote it, but not what a line, a page or a log may show. */
+static void what_turns_or_hides_is_replaced(void **state) {
+  static const char *const cases[][2] = {
+      {"a\u202eb\u202c", "a???b???"},                                        /* an override */
+      {"\u2066a\u2069 \u2067b\u2069", "???a??? ???b???"},                    /* isolates */
+      {"\u2068a\u2069 \u2069", "???a??? ???"},                               /* of nothing that needs one */
+      {"\u2068\u05d0", "???\u05d0"},                                         /* open */
+      {"\u2068\u05d0\u2069 1\u2069", "\u2068\u05d0\u2069 1???"},             /* as a name is shown */
+      {"\u2068\u05d0\u2068\u05d1\u2069 1", "\u2068\u05d0???\u05d1\u2069 1"}, /* one within another */
+      {"\u2068\u05d0\u202e\u2069", "\u2068\u05d0???\u2069"},
+      {"a\u200bb\u2060\ufeff\u00ad\u180e",
+       "a???b????????"
+       "???"},                        /* zero width */
+      {"a\u2028b\u2029", "a???b???"}, /* ends of lines */
+      {"\U000e0041\U000e0001",
+       "????"
+       "????"},                                                                         /* tags */
+      {"\U0001f3f4\U000e0067\U000e007f!", "\U0001f3f4\U000e0067\U000e007f!"},           /* of a flag */
+      {"\u0645\u200c\u0646\u200d\u05d0\u200f", "\u0645\u200c\u0646\u200d\u05d0\u200f"}, /* joiners and marks of names */
+  };
+  for (size_t i = 0; i < CV_COUNT(cases); i++) {
+    char text[64];
+    size_t n = strlen(cases[i][0]);
+    memcpy(text, cases[i][0], n + 1);
+    cv_text_clean(text, n);
+    assert_string_equal(text, cases[i][1]);
+    cv_text_clean(text, n);
+    assert_string_equal(text, cases[i][1]);
+  }
+}
+
 static void scores_lie_on_the_grid(void **state) {
   assert_int_equal(cv_grid_from(0), 0);
   assert_int_equal(cv_grid_from(1), CV_GRID);
@@ -271,13 +302,21 @@ static void a_time_is_in_seconds_if_it_can_be(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_is_put_is_read),        cmocka_unit_test(a_text_is_read_whole_or_not_at_all),
-      cmocka_unit_test(a_short_read_latches),       cmocka_unit_test(a_length_beyond_the_end_is_refused),
-      cmocka_unit_test(a_buffer_grows_and_latches), cmocka_unit_test(an_arena_is_bounded),
-      cmocka_unit_test(an_arena_grows_and_shrinks), cmocka_unit_test(a_line_is_cut),
-      cmocka_unit_test(out_of_memory_is_final),     cmocka_unit_test(a_line_is_clean),
-      cmocka_unit_test(every_code_has_words),       cmocka_unit_test(texts_are_cleaned),
-      cmocka_unit_test(a_csv_field_is_quoted),      cmocka_unit_test(a_time_is_in_seconds_if_it_can_be),
+      cmocka_unit_test(what_is_put_is_read),
+      cmocka_unit_test(a_text_is_read_whole_or_not_at_all),
+      cmocka_unit_test(a_short_read_latches),
+      cmocka_unit_test(a_length_beyond_the_end_is_refused),
+      cmocka_unit_test(a_buffer_grows_and_latches),
+      cmocka_unit_test(an_arena_is_bounded),
+      cmocka_unit_test(an_arena_grows_and_shrinks),
+      cmocka_unit_test(a_line_is_cut),
+      cmocka_unit_test(out_of_memory_is_final),
+      cmocka_unit_test(a_line_is_clean),
+      cmocka_unit_test(every_code_has_words),
+      cmocka_unit_test(texts_are_cleaned),
+      cmocka_unit_test(what_turns_or_hides_is_replaced),
+      cmocka_unit_test(a_csv_field_is_quoted),
+      cmocka_unit_test(a_time_is_in_seconds_if_it_can_be),
       cmocka_unit_test(scores_lie_on_the_grid),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,8 +86,10 @@ static void test_forgeries(void **state) {
       {"\u2068\u05d0\u200f\u2069 1", "\u2068\u05d0\u200f\u2069 1"}, /* a name, in an isolate that ends */
       {"\u2068\u05d0 1", "???\u05d0 1"},
       {"a\u2069\u2068\u05d0\u2069\u2069", "a???\u2068\u05d0\u2069???"},
-      {"\u2068a\u2068b\u2069c\u2069\u200e", "\u2068a???b\u2069c??????"},
-      {"\xe2\x81\xa5\xe2\x81\xaa", "\xe2\x81\xa5\xe2\x81\xaa"}, /* the neighbours of the last are harmless */
+      {"\u2068a\u2068b\u2069c\u2069\u200e", "???a???b???c??????"},
+      {"\u2068x\u2069", "???x???"}, /* nothing in it runs from right to left */
+      {"a\u200bb\u00ad\ufeff", "a???b?????"},
+      {"\u205f\u2070", "\u205f\u2070"}, /* the neighbours of the last are harmless */
       {"\x7f\x01", "??"},
       {"MESSAGE=x\nPRIORITY=0", "MESSAGE=x?PRIORITY=0"},
       {"\xff\xc0\x80", "???"}};
