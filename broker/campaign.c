@@ -58,7 +58,7 @@ enum cv_err cv_broker_campaign_new(struct cv_broker *broker, uint32_t id, const 
   }
   enum cv_err err = cv_spec_copy(spec, &campaign->spec);
   if (err == CV_OK) {
-    err = cv_privacy_init(&campaign->spec, &broker->config.limits, &campaign->privacy, NULL);
+    err = cv_privacy_init(&campaign->spec, &campaign->privacy, NULL);
   }
   if (err == CV_OK) {
     err = make_arms(campaign);

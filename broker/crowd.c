@@ -81,7 +81,10 @@ static enum cv_err on_decline(struct cv_broker *broker, struct cv_broker_conn *c
     CV_TRY(has_data ? cv_declines_add(&campaign->declines, conn->who, decline->why) : CV_OK);
     return cv_broker_spent_say_arms(broker, conn, campaign, dealing, decline);
   }
-  CV_TRY(campaign == NULL ? CV_OK : cv_declines_add(&campaign->declines, conn->who, decline->why));
+  if (campaign != NULL) {
+    CV_TRY(cv_declines_add(&campaign->declines, conn->who, decline->why));
+    campaign->progressed = true; /* whoever watches it reads why nobody comes */
+  }
   dealing->declined = true;
   broker->said = true; /* its places can be assigned to other connections */
   note_decline(broker, conn, dealing->campaign, " declined", decline->why);

@@ -91,15 +91,22 @@ static enum cv_err check_submit(const struct cv_broker *broker, const struct cv_
   return CV_OK;
 }
 
+/* As the campaign was accepted, by the limits of then. Of one that has ended the spec is not in memory: by today's. */
+static enum cv_err complete_like(const struct cv_broker *broker, const struct cv_broker_campaign *campaign,
+                                 struct cv_spec *spec) {
+  struct cv_privacy privacy;
+  CV_TRY(campaign == NULL ? cv_admission_complete(broker, spec, NULL)
+                          : cv_spec_raise_release_tokens(spec, cv_spec_release_tokens(&campaign->spec)));
+  return cv_privacy_init(spec, &privacy, NULL);
+}
+
 /* Compares with the accepted spec, which was completed by cv_privacy_init(). */
 static enum cv_err compare_specs(struct cv_broker *broker, uint32_t id, const struct cv_submit *theirs,
                                  bool *ret_same) {
   const struct cv_broker_campaign *campaign = cv_broker_campaign_find(broker, id);
   struct cv_spec completed = theirs->spec;
-  struct cv_privacy privacy;
   struct cv_digest a, b;
-  enum cv_err err = cv_admission_complete(broker, &completed, NULL);
-  err = err == CV_OK ? cv_privacy_init(&completed, &broker->config.limits, &privacy, NULL) : err;
+  enum cv_err err = complete_like(broker, campaign, &completed);
   if (err != CV_OK) {
     *ret_same = false;
     return err == CV_ERR_NOMEM ? err : CV_OK;

@@ -84,7 +84,7 @@ enum cv_err cv_broker_statement_plan(struct cv_broker *broker, const struct cv_s
   struct cv_spec completed = *spec;
   CV_TRY(cv_admission_check(broker, &completed, why));
   struct cv_privacy privacy;
-  CV_TRY(cv_privacy_init(&completed, &broker->config.limits, &privacy, why));
+  CV_TRY(cv_privacy_init(&completed, &privacy, why));
   cv_privacy_add_cost(&privacy, gold->epsilon_micro);
   return make(broker, spec, &privacy, ret);
 }

@@ -19,13 +19,12 @@ const struct cv_gate_limits CV_COBROKER_NO_LIMITS = {.epsilon_micro = UINT64_MAX
 
 /* ---- a spec ---- */
 
-/* The broker has completed the spec: a default that this side filled in would follow from its own limits, and give
- * another law. */
-static enum cv_err check_complete(const struct cv_spec *spec, const struct cv_gate_limits *limits, struct cv_why *why) {
+/* The broker has completed the spec: both keep the same one. */
+static enum cv_err check_complete(const struct cv_spec *spec, struct cv_why *why) {
   struct cv_spec copy = *spec;
   struct cv_privacy privacy;
   struct cv_buf before = {0}, after = {0};
-  CV_TRY(cv_privacy_init(&copy, limits, &privacy, why));
+  CV_TRY(cv_privacy_init(&copy, &privacy, why));
   cv_spec_encode(spec, &before);
   cv_spec_encode(&copy, &after);
   enum cv_err err = !cv_buf_ok(&before) || !cv_buf_ok(&after) ? CV_ERR_NOMEM : CV_OK;
@@ -44,7 +43,7 @@ enum cv_err cv_cobroker_check_spec(const struct cv_spec *spec, const struct cv_g
     return cv_fail(why, CV_ERR_INVALID, "brokers is %u; expected 2", spec->brokers);
   }
   CV_TRY(cv_gate_spec(spec, limits, why));
-  return check_complete(spec, limits, why);
+  return check_complete(spec, why);
 }
 
 /* ---- a new campaign ---- */

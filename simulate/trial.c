@@ -131,7 +131,7 @@ static enum cv_err init(struct run *run, struct cv_why *why) {
   const struct cv_spec *spec = run->spec;
   struct cv_choice mechanism = spec->mechanism;
   /* The broker's bound on an arm's releases: the horizon, and so the noise, must be that of the deployed campaign. */
-  uint64_t releases = cv_mechanism_releases(spec, 1);
+  uint64_t releases = cv_mechanism_releases(spec);
   releases = releases < CV_RELEASES_END ? releases : CV_RELEASES_END - 1;
   CV_TRY(cv_mechanism_law_init(&mechanism, spec->epsilon_micro, releases, &run->law, why));
   CV_TRY(cv_privatizer_new(&spec->privatizer, spec->arms, &run->privatizer, why));

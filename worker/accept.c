@@ -16,8 +16,8 @@ static enum cv_err check_epsilon(const struct cv_accept *accept, uint64_t epsilo
   if (epsilon_micro <= accept->epsilon_micro) {
     return CV_OK;
   }
-  return cv_fail(why, CV_ERR_DENIED, "%s %.6f is not accepted here; expected at most %.6f", what,
-                 (double)epsilon_micro / (double)CV_MICRO, (double)accept->epsilon_micro / (double)CV_MICRO);
+  return cv_fail(why, CV_ERR_DENIED, "%s %.6f is not accepted here; expected at most %.6f, which is accept.epsilon",
+                 what, (double)epsilon_micro / (double)CV_MICRO, (double)accept->epsilon_micro / (double)CV_MICRO);
 }
 
 static enum cv_err check_law(const struct cv_accept *accept, const struct cv_local *law, struct cv_why *why) {
@@ -122,12 +122,12 @@ enum cv_err cv_accept_terms(const struct cv_accept *accept, const struct cv_term
                             struct cv_why *why) {
   /* Names first: an unknown privatizer has no law that could be compared with a limit. */
   if (!cv_text_lists(accept->privatizers, terms->privatizer.name)) {
-    return cv_fail(why, CV_ERR_DENIED, "privatizer %s is not accepted here; expected one of %s", terms->privatizer.name,
-                   accept->privatizers);
+    return cv_fail(why, CV_ERR_DENIED, "privatizer %s is not accepted here; expected one of %s (accept.privatizers)",
+                   terms->privatizer.name, accept->privatizers);
   }
   if (!cv_text_lists(accept->mechanisms, terms->mechanism.name)) {
-    return cv_fail(why, CV_ERR_DENIED, "mechanism %s is not accepted here; expected one of %s", terms->mechanism.name,
-                   accept->mechanisms);
+    return cv_fail(why, CV_ERR_DENIED, "mechanism %s is not accepted here; expected one of %s (accept.mechanisms)",
+                   terms->mechanism.name, accept->mechanisms);
   }
   CV_TRY(check_epsilon(accept, terms->epsilon_micro, "epsilon", why));
   struct cv_privatizer *privatizer;

@@ -15,11 +15,9 @@ static const struct row {
   bool local;
   enum noise noise;
   enum { TO_ANYBODY, TO_TRUSTED, TO_EXPERIMENTS } whom;
-  bool small_epochs; /* each token is protected, so limits.release_tokens does not apply */
 } table[] = {
-    {false, NOISE_NONE, TO_TRUSTED, false},      {false, NOISE_UNSOUND, TO_EXPERIMENTS, false},
-    {false, NOISE_PRIVATE, TO_ANYBODY, false},   {true, NOISE_NONE, TO_ANYBODY, true},
-    {true, NOISE_UNSOUND, TO_EXPERIMENTS, true}, {true, NOISE_PRIVATE, TO_ANYBODY, true},
+    {false, NOISE_NONE, TO_TRUSTED}, {false, NOISE_UNSOUND, TO_EXPERIMENTS}, {false, NOISE_PRIVATE, TO_ANYBODY},
+    {true, NOISE_NONE, TO_ANYBODY},  {true, NOISE_UNSOUND, TO_EXPERIMENTS},  {true, NOISE_PRIVATE, TO_ANYBODY},
 };
 
 static bool is_local(const struct cv_local *local) {
@@ -48,40 +46,29 @@ static bool protects_each_token(const struct cv_local *local, const struct cv_ga
   return local->epsilon_micro <= limits->epsilon_micro && local->delta_pico == 0;
 }
 
-static uint32_t least_tokens(const struct cv_local *local, bool small_epochs, const struct cv_gate_limits *limits) {
-  bool any = limits->release_tokens == 0 || (small_epochs && protects_each_token(local, limits));
+static uint32_t least_tokens(const struct cv_local *local, const struct cv_gate_limits *limits) {
+  bool any = limits->release_tokens == 0 || (is_local(local) && protects_each_token(local, limits));
   return any ? 1 : limits->release_tokens;
 }
 
 enum cv_err cv_gate_raise(struct cv_spec *spec, const struct cv_gate_limits *limits, struct cv_why *why) {
   struct cv_local local;
   CV_TRY(cv_local_init(&spec->privatizer, spec->arms, &local, why));
-  enum cv_err err = cv_spec_raise_release_tokens(spec, least_tokens(&local, is_local(&local), limits));
+  enum cv_err err = cv_spec_raise_release_tokens(spec, least_tokens(&local, limits));
   return err == CV_OK ? CV_OK
                       : cv_fail(why, CV_ERR_DENIED, "policy %s has %u parameters; expected fewer", spec->policy.name,
                                 spec->policy.params.count);
 }
 
-/* An accepted campaign keeps the smallest release that it was accepted with. */
-static bool has_own_least(const struct cv_spec *spec) {
-  return cv_params_find(&spec->policy.params, CV_RELEASE_TOKENS_KEY) != NULL;
-}
-
-enum cv_err cv_privacy_init(struct cv_spec *spec, const struct cv_gate_limits *limits, struct cv_privacy *ret,
-                            struct cv_why *why) {
+enum cv_err cv_privacy_init(struct cv_spec *spec, struct cv_privacy *ret, struct cv_why *why) {
   struct cv_privacy privacy = {0};
   CV_TRY(cv_local_init(&spec->privatizer, spec->arms, &privacy.local, why));
   bool local = is_local(&privacy.local);
   /* A comparison is one bit; without a privatizer that bit is the token. */
   privacy.local.bits = privacy.local.bits || (spec->pairs && !local);
-  /* The smallest epoch bounds the number of releases, which the law needs; whether small epochs are allowed depends on
-   * the law. So it is computed without the law first, then with it. */
-  privacy.least_tokens = least_tokens(&privacy.local, local, limits);
-  CV_TRY(cv_mechanism_law_init(&spec->mechanism, spec->epsilon_micro, cv_mechanism_releases(spec, privacy.least_tokens),
-                               &privacy.law, why));
+  CV_TRY(cv_mechanism_law_init(&spec->mechanism, spec->epsilon_micro, cv_mechanism_releases(spec), &privacy.law, why));
   privacy.law.shares = spec->brokers == 2;
-  privacy.least_tokens = has_own_least(spec) ? cv_spec_release_tokens(spec)
-                                             : least_tokens(&privacy.local, row_of(&privacy)->small_epochs, limits);
+  privacy.least_tokens = cv_spec_release_tokens(spec);
   privacy.is_exact = !local && !cv_mechanism_has_noise(privacy.law.class);
   privacy.cost_micro = privacy.is_exact ? CV_UNPROTECTED_MICRO : cv_privacy_limit_micro(&privacy);
   *ret = privacy;
@@ -164,7 +151,7 @@ static enum cv_err check_pair(const struct cv_spec *spec, const struct cv_privac
 static enum cv_err check_least(const struct cv_spec *spec, const struct cv_privacy *privacy,
                                const struct cv_gate_limits *limits, struct cv_why *why) {
   const char *whose = limits->is_cobroker ? "co-broker" : "broker";
-  uint32_t least = least_tokens(&privacy->local, is_local(&privacy->local), limits);
+  uint32_t least = least_tokens(&privacy->local, limits);
   if (limits->is_cobroker && privacy->least_tokens < least) {
     return cv_fail(why, CV_ERR_DENIED,
                    "releases of %u tokens are below the co-broker's smallest release of %u (limits.release_tokens), "
@@ -207,7 +194,7 @@ static enum cv_err check_limits(const struct cv_spec *spec, const struct cv_priv
   const char *whose = limits->is_cobroker ? "co-broker" : "broker";
   if (asked > limits->epsilon_micro) {
     return cv_fail(
-        why, CV_ERR_DENIED, "%sepsilon %.6f is over the %s's limit of %.6f",
+        why, CV_ERR_DENIED, "%sepsilon %.6f is over the %s's limit of %.6f (limits.epsilon)",
         asked == privacy->local.pure_micro || asked == privacy->local.epsilon_micro ? "the privatizer's " : "",
         (double)asked / (double)CV_MICRO, whose, (double)limits->epsilon_micro / (double)CV_MICRO);
   }
@@ -217,10 +204,11 @@ static enum cv_err check_limits(const struct cv_spec *spec, const struct cv_priv
                    (double)limits->delta_pico / (double)CV_PICO);
   }
   if (spec->arms > limits->arms) {
-    return cv_fail(why, CV_ERR_DENIED, "%u arms are over the %s's limit of %u", spec->arms, whose, limits->arms);
+    return cv_fail(why, CV_ERR_DENIED, "%u arms are over the %s's limit of %u (limits.arms)", spec->arms, whose,
+                   limits->arms);
   }
   if (spec->tokens > limits->tokens) {
-    return cv_fail(why, CV_ERR_DENIED, "a limit of %llu tokens is over the %s's limit of %llu",
+    return cv_fail(why, CV_ERR_DENIED, "a limit of %llu tokens is over the %s's limit of %llu (limits.tokens)",
                    (unsigned long long)spec->tokens, whose, (unsigned long long)limits->tokens);
   }
   uint64_t most = cv_spec_hires(spec);
@@ -301,7 +289,7 @@ enum cv_err cv_gate_spec(const struct cv_spec *spec, const struct cv_gate_limits
   struct cv_privacy privacy;
   /* A copy is completed: the check must not change the spec that the campaign is accepted with. */
   CV_TRY(cv_spec_check(spec, why));
-  CV_TRY(cv_privacy_init(&completed, limits, &privacy, why));
+  CV_TRY(cv_privacy_init(&completed, &privacy, why));
   CV_TRY(check_brokers(spec, &privacy, limits, why));
   CV_TRY(check_pair(spec, &privacy, limits, why));
   CV_TRY(check_sums(spec, &privacy.local, why));

@@ -47,10 +47,9 @@ struct cv_privacy {
   /* Cost of one token to its worker: the smaller of the two guarantees, each of which covers everything that leaves.
    * Behind a mechanism, a privatizer counts only if its delta is 0: the mechanism's guarantee is unconditional, and the
    * charge must be, too. A campaign that counts neutral tokens (common/base/gold.h) adds the cost of that. */
-  uint64_t cost_micro; /* CV_UNPROTECTED_MICRO if there is neither privatizer nor mechanism */
-  uint32_t
-      least_tokens; /* smallest epoch that may be released: the spec's own, if it was raised, else the operator's */
-  bool is_exact;    /* exact sums of the scores leave the broker */
+  uint64_t cost_micro;   /* CV_UNPROTECTED_MICRO if there is neither privatizer nor mechanism */
+  uint32_t least_tokens; /* smallest epoch that may be released */
+  bool is_exact;         /* exact sums of the scores leave the broker */
 };
 
 /* Raises the campaign's smallest release to what these limits demand of it: nothing if a privatizer protects each
@@ -58,11 +57,11 @@ struct cv_privacy {
 CV_MUST_USE enum cv_err cv_gate_raise(struct cv_spec *spec, const struct cv_gate_limits *limits, struct cv_why *why);
 /*
  * Completes `spec` with what the mechanism derives from it (cv_mechanism_law_init): the largest number of releases of
- * an arm follows from its token limit and from the policy's tokens_per_round or the smallest epoch. Does not check the
- * operator's limits on campaigns. CV_ERR_DENIED, CV_ERR_INVALID or CV_ERR_NOT_FOUND with the reason.
+ * an arm follows from its token limit and from the policy's tokens_per_round or the smallest release. All of it follows
+ * from the spec: an accepted campaign keeps the smallest release that it was raised to, whatever the operator's limits
+ * are later. CV_ERR_DENIED, CV_ERR_INVALID or CV_ERR_NOT_FOUND with the reason.
  */
-CV_MUST_USE enum cv_err cv_privacy_init(struct cv_spec *spec, const struct cv_gate_limits *limits,
-                                        struct cv_privacy *ret, struct cv_why *why);
+CV_MUST_USE enum cv_err cv_privacy_init(struct cv_spec *spec, struct cv_privacy *ret, struct cv_why *why);
 /* Adds what each token costs its worker beside the releases. */
 void cv_privacy_add_cost(struct cv_privacy *privacy, uint64_t micro);
 /* Whether the campaign leaves its workers unprotected: their accounts are then charged as unlimited. */

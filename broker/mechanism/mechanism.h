@@ -90,8 +90,8 @@ static inline bool cv_mechanism_is_private(const struct cv_mechanism_class *clas
   return class->traits->private != CV_PRIVATE_NEVER;
 }
 
-/* An upper bound of the releases of one arm, as far as the spec determines it; `least` tokens are in each. */
-uint64_t cv_mechanism_releases(const struct cv_spec *spec, uint32_t least);
+/* An upper bound of the releases of one arm, as far as the spec determines it. */
+uint64_t cv_mechanism_releases(const struct cv_spec *spec);
 /*
  * The law of a campaign's choice. Checks `choice` against the mechanism's rules and completes it: with a horizon
  * derived from `releases` (the largest number of releases of an arm; 0: unknown) if it needs one and names none, and

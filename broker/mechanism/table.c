@@ -71,9 +71,9 @@ enum cv_err cv_mechanism_law_for(const struct cv_mechanism_class *class, struct 
   return CV_OK;
 }
 
-uint64_t cv_mechanism_releases(const struct cv_spec *spec, uint32_t least) {
+uint64_t cv_mechanism_releases(const struct cv_spec *spec) {
   const struct cv_param *round = cv_params_find(&spec->policy.params, "tokens_per_round");
-  uint64_t floor = cv_spec_release_tokens(spec), each = floor > least ? floor : least;
+  uint64_t each = cv_spec_release_tokens(spec);
   if (round != NULL && !round->is_text && round->number > (double)each && round->number <= UINT32_MAX) {
     each = (uint64_t)round->number;
   }

@@ -48,7 +48,7 @@ static uint32_t tau_of(enum cv_lie lie) {
 
 static enum cv_err law_of(const struct cv_spec *spec, struct cv_privacy *ret) {
   struct cv_spec completed = *spec;
-  return cv_privacy_init(&completed, &(struct cv_gate_limits){.release_tokens = 1}, ret, NULL);
+  return cv_privacy_init(&completed, ret, NULL);
 }
 
 static enum cv_err sample(const struct cv_audit_subject *self, bool neighbour, uint64_t stream, uint64_t runs,

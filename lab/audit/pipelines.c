@@ -77,7 +77,7 @@ enum cv_err cv_audit_pipeline(const struct cv_spec *spec, const struct cv_audit_
   /* The claim is the broker's own account of what it has spent, not a formula repeated here. */
   struct cv_privacy privacy;
   struct cv_spec completed = *spec;
-  CV_TRY(cv_privacy_init(&completed, &(struct cv_gate_limits){.release_tokens = 1}, &privacy, NULL));
+  CV_TRY(cv_privacy_init(&completed, &privacy, NULL));
   *ret = (struct cv_audit_subject){
       .is_sound = true,
       .epsilon = (double)cv_privacy_spent_micro(&privacy, stream->items) / CV_MICRO,

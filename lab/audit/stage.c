@@ -298,7 +298,7 @@ static enum cv_err charge_of(const struct cv_terms *terms, uint64_t *ret_micro) 
                          .tokens_per_worker = terms->tokens_per_worker,
                          .tokens = terms->tokens_per_worker};
   struct cv_privacy privacy;
-  CV_TRY(cv_privacy_init(&spec, &(struct cv_gate_limits){.release_tokens = 1}, &privacy, NULL));
+  CV_TRY(cv_privacy_init(&spec, &privacy, NULL));
   *ret_micro = privacy.cost_micro;
   return CV_OK;
 }

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from client.requester import spec
-from client.two import Peer
+from client.two import LEAST, Peer
 from crowdveil.schema import schema
 from harness.admin import get, metrics
 from harness.commands import crowdveil
@@ -45,7 +45,7 @@ def test_a_campaign_is_opened_once_with_one_key(alone):
 def test_another_spec_under_the_number_freezes_for_ever(alone):
     broker = connected(alone)
     broker.open()
-    other = spec(2, two=True, epsilon=1, tokens=1001)
+    other = spec(2, two=True, epsilon=1, tokens=1001, policy_params=LEAST)
     other.mechanism.name = "hybrid"
     broker.say(opens=[{"spec": other, "database": bytes(range(16)), "requester": "alice", "position": {
         "campaign": 1, "plans_hash": bytes(32), "batches_hash": bytes(32), "closings_hash": bytes(32)}}])
@@ -61,12 +61,13 @@ def test_another_spec_under_the_number_freezes_for_ever(alone):
 
 
 @pytest.mark.parametrize("change, says", [
-    (lambda s: setattr(s, "epsilon_micro", 20_000_000), "epsilon 20.000000 is over the co-broker's limit of 10.000000"),
+    (lambda s: setattr(s, "epsilon_micro", 20_000_000),
+     "epsilon 20.000000 is over the co-broker's limit of 10.000000 (limits.epsilon)"),
     (lambda s: setattr(s.mechanism, "name", "none"), "mechanism"),
     (lambda s: setattr(s, "brokers", 0), "brokers"),
 ], ids=["epsilon", "no noise", "one broker"])
 def test_what_its_own_limits_refuse(alone, change, says):
-    wrong = spec(2, two=True, epsilon=1, tokens=1000)
+    wrong = spec(2, two=True, epsilon=1, tokens=1000, policy_params=LEAST)
     wrong.mechanism.name = "hybrid"
     change(wrong)
     broker = connected(alone)

@@ -108,7 +108,8 @@ def test_the_cost_of_a_plan_is_predicted_and_nothing_is_stored(deployment, campa
     # a campaign that the operator would refuse is refused here, with the limit
     campaign_file.write_text(CAMPAIGN.replace("epsilon: 0.5", "epsilon: 2"))
     done = crowdveil("ledger", "--plan", campaign_file, *as_requester(deployment))
-    assert done.returncode == 1 and "epsilon 2.000000 is over the broker's limit of 1.000000" in done.stderr
+    assert done.returncode == 1
+    assert "epsilon 2.000000 is over the broker's limit of 1.000000 (limits.epsilon)" in done.stderr
 
 
 def test_a_worker_stops_at_its_lifetime_epsilon_over_campaigns(deployment, campaign_file):

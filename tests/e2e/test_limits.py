@@ -76,12 +76,14 @@ def test_both_backends_have_the_same_limits_in_their_samples():
 
 EXP3 = ("{name: exp3}", "{mechanism: none, third_party: trusted}")
 BEYOND = {
-    "epsilon": ({"limits": {"epsilon": .25}}, {}, "epsilon 0.500000 is over the broker's limit of 0.250000"),
+    "epsilon": ({"limits": {"epsilon": .25}}, {},
+                "epsilon 0.500000 is over the broker's limit of 0.250000 (limits.epsilon)"),
     "worker_epsilon": ({"limits": {"worker_epsilon": .1}}, {},
                        "one token costs its worker epsilon 0.500000, over the broker's limit of 0.100000 for all "
                        "campaigns of a worker (limits.worker_epsilon)"),
-    "tokens": ({"limits": {"tokens": 1000}}, {}, "a limit of 1000000 tokens is over the broker's limit of 1000"),
-    "arms": ({"limits": {"arms": 1}}, {}, "2 arms are over the broker's limit of 1"),
+    "tokens": ({"limits": {"tokens": 1000}}, {},
+               "a limit of 1000000 tokens is over the broker's limit of 1000 (limits.tokens)"),
+    "arms": ({"limits": {"arms": 1}}, {}, "2 arms are over the broker's limit of 1 (limits.arms)"),
     "release_tokens": ({"limits": {"release_tokens": 5000}}, {"tokens": 4000},
                        "a limit of 4000 tokens is below the broker's smallest release of 5000 tokens "
                        "(limits.release_tokens)"),
@@ -121,11 +123,11 @@ def test_a_campaign_beyond_a_limit_does_not_start(deployment, tmp_path, limit):
 
 
 @pytest.mark.parametrize(("limits", "reason"), [
-    ({"epsilon": .25}, "epsilon 0.500000 is over the co-broker's limit of 0.250000"),
+    ({"epsilon": .25}, "epsilon 0.500000 is over the co-broker's limit of 0.250000 (limits.epsilon)"),
     ({"worker_epsilon": .1}, "one token costs its worker epsilon 0.500000, over the co-broker's limit of 0.100000 for "
                              "all campaigns of a worker (limits.worker_epsilon)"),
-    ({"tokens": 1000}, "a limit of 1000000 tokens is over the co-broker's limit of 1000"),
-    ({"arms": 1}, "2 arms are over the co-broker's limit of 1"),
+    ({"tokens": 1000}, "a limit of 1000000 tokens is over the co-broker's limit of 1000 (limits.tokens)"),
+    ({"arms": 1}, "2 arms are over the co-broker's limit of 1 (limits.arms)"),
     ({"release_tokens": 1000000}, "the first plan asks for 2000000 tokens, since a release has 1000000 at least "
                                   "(limits.release_tokens of the broker); the campaign's limit is 1000000; expected as "
                                   "many"),

@@ -107,7 +107,7 @@ def test_submit_tells_why_the_co_broker_refuses(deployment, tmp_path):
     done = crowdveil("submit", tmp_path / "two.yaml", *as_requester(deployment))
     assert (done.returncode, done.stdout) == (1, ""), "before it starts, as the broker knows the limits"
     assert done.stderr == ("crowdveil submit: the broker refuses: epsilon 1.000000 is over the co-broker's limit of "
-                           "0.500000\n")
+                           "0.500000 (limits.epsilon)\n")
 
 
 def test_a_co_broker_that_comes_later_refuses_with_its_reason(deployment, tmp_path):
@@ -122,7 +122,7 @@ def test_a_co_broker_that_comes_later_refuses_with_its_reason(deployment, tmp_pa
     running[1].wait_for("^campaign . waits for the co-broker")
     assert running[0].wait() == 0
     deployment.start_cobroker({"listen": address, "limits": {"epsilon": .5}})
-    why = "co-broker: epsilon 1.000000 is over the co-broker's limit of 0.500000"
+    why = "co-broker: epsilon 1.000000 is over the co-broker's limit of 0.500000 (limits.epsilon)"
     assert running[1].wait() == 1
     assert f"why: {why}" in running[1].text().splitlines(), running[1].text()
     said = f"why: {why}"

@@ -274,7 +274,7 @@ def test_two_brokers_that_disagree_get_nothing(stage, pki, tmp_path, change, wha
     (tmp_path / "other").mkdir()
     other = Deployment(tmp_path / "other", pki)
     try:
-        other.start_cobroker()
+        other.start_cobroker({"limits": {"release_tokens": 1}})
         wrong = small("two", **change)
         wrong.mechanism.name = "hybrid"
         assert not Peer(other.cobroker_address, pki.issue("broker/main")).open(campaign, spec=wrong).refused
@@ -289,8 +289,8 @@ def test_two_brokers_that_disagree_get_nothing(stage, pki, tmp_path, change, wha
 
 
 @pytest.mark.parametrize("limits, says", [
-    ({"epsilon": .5}, "epsilon 1.000000 is over the co-broker's limit of 0.500000"),
-    ({"tokens": 100}, "a limit of 40000 tokens is over the co-broker's limit of 100"),
+    ({"epsilon": .5}, "epsilon 1.000000 is over the co-broker's limit of 0.500000 .limits.epsilon."),
+    ({"tokens": 100}, "a limit of 40000 tokens is over the co-broker's limit of 100 .limits.tokens."),
     ({"release_tokens": 5000}, "releases of 10 tokens are below the co-broker's smallest release of 5000"),
 ], ids=["epsilon", "tokens", "release_tokens"])
 def test_a_limit_of_the_co_broker_refuses_in_one_line(deployment, tmp_path, limits, says):

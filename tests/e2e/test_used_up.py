@@ -134,7 +134,8 @@ def test_the_requester_learns_why_nobody_comes(deployment, tmp_path):
     assert crowdveil("submit", path, *link).returncode == 0
     done = crowdveil("watch", *link)
     assert done.returncode == 1
-    assert "declined by 1 connection: epsilon 1.000000 is not accepted here; expected at most 0.500000" in done.stdout
+    assert ("declined by 1 connection: epsilon 1.000000 is not accepted here; expected at most 0.500000, which is "
+            "accept.epsilon") in done.stdout
 
 
 def test_a_cancel_of_an_ended_campaign_says_how_it_ended(deployment, tmp_path):

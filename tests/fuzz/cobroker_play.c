@@ -93,7 +93,7 @@ static void describe(const struct world *world, struct deal *deal, uint8_t shape
     deal->spec.score_bits = CV_SPLIT_BIT;
     CV_REQUIRE(cv_params_set_number(&deal->spec.privatizer.params, "epsilon", 1) == CV_OK);
   }
-  CV_REQUIRE(cv_privacy_init(&deal->spec, &world->config.limits, &privacy, NULL) == CV_OK);
+  CV_REQUIRE(cv_privacy_init(&deal->spec, &privacy, NULL) == CV_OK);
   bool is_bit = deal->spec.score_bits == CV_SPLIT_BIT;
   CV_REQUIRE(cv_prio_init(&deal->prio, is_bit ? CV_PRIO_COUNT : CV_PRIO_SUM, cv_split_maximum(deal->spec.score_bits)) ==
              CV_OK);

@@ -15,6 +15,9 @@ from .requester import spec
 from .worker import Session
 
 
+LEAST = {"release_tokens": 10}  # as the broker raises it to the co-broker's limit
+
+
 def merged(fields, changes):
     return {**fields, **{key: {**fields[key], **value} if isinstance(value, dict) else value
                          for key, value in changes.items()}}
@@ -57,7 +60,8 @@ class Peer(Closing):
 
     def open(self, number=1, **changes):
         """As a broker: the co-broker's answer to a campaign."""
-        fields = {"spec": spec(2, two=True, epsilon=1, tokens=1000), "database": bytes(range(16)), "requester": "alice",
+        fields = {"spec": spec(2, two=True, epsilon=1, tokens=1000, policy_params=LEAST),
+                  "database": bytes(range(16)), "requester": "alice",
                   "position": {"campaign": number, "plans_hash": bytes(32), "batches_hash": bytes(32),
                                "closings_hash": bytes(32)}}
         fields["spec"].mechanism.name = "hybrid"

@@ -222,7 +222,7 @@ static void choose(struct cv_choice *choice, const char *name, double epsilon) {
 static struct cv_privacy accepted(struct cv_spec *spec) {
   struct cv_privacy privacy = {0};
   struct cv_why why = {0};
-  if (cv_gate_spec(spec, &limits, &why) != CV_OK || cv_privacy_init(spec, &limits, &privacy, &why) != CV_OK) {
+  if (cv_gate_spec(spec, &limits, &why) != CV_OK || cv_privacy_init(spec, &privacy, &why) != CV_OK) {
     fail_msg("%s", why.text);
   }
   return privacy;
@@ -259,7 +259,7 @@ static void test_exact_sums_go_to_the_trusted_only(void **state) {
   struct cv_privacy privacy;
   trusting.trusted_thirdparty = true;
   assert_int_equal(cv_gate_spec(&spec, &trusting, NULL), CV_OK);
-  assert_int_equal(cv_privacy_init(&spec, &trusting, &privacy, NULL), CV_OK);
+  assert_int_equal(cv_privacy_init(&spec, &privacy, NULL), CV_OK);
   assert_true(privacy.is_exact && cv_privacy_is_unprotected(&privacy));
   assert_true(cv_privacy_worker_micro(&privacy, &spec) == CV_UNPROTECTED_MICRO);
   spec.thirdparty_trusted = false;
@@ -277,16 +277,16 @@ static void test_an_unsound_mechanism_needs_an_unsafe_broker(void **state) {
   /* A hundred releases cost item 1 six and a half times the declared epsilon: the gate compares that. */
   assert_int_equal(cv_params_set_number(&spec.policy.params, "tokens_per_round", 10), CV_OK);
   assert_int_equal(cv_gate_spec(&spec, &unsafe, &why), CV_ERR_DENIED);
-  assert_non_null(strstr(why.text, "epsilon 6.500000 is over the broker's limit of 1.000000"));
+  assert_non_null(strstr(why.text, "epsilon 6.500000 is over the broker's limit of 1.000000 (limits.epsilon)"));
   spec.epsilon_micro = 100000;
   struct cv_privacy privacy;
   assert_int_equal(cv_gate_spec(&spec, &unsafe, NULL), CV_OK);
-  assert_int_equal(cv_privacy_init(&spec, &unsafe, &privacy, NULL), CV_OK);
+  assert_int_equal(cv_privacy_init(&spec, &privacy, NULL), CV_OK);
   assert_int_equal(privacy.cost_micro, 650000);
   assert_int_equal(cv_privacy_spent_micro(&privacy, 64), 600000);
   choose(&spec.privatizer, "laplace", 0.3);
   choose(&spec.mechanism, "hybrid-printed", 0);
-  assert_int_equal(cv_privacy_init(&spec, &unsafe, &privacy, NULL), CV_OK);
+  assert_int_equal(cv_privacy_init(&spec, &privacy, NULL), CV_OK);
   assert_int_equal(privacy.cost_micro, 300000);
   choose(&spec.privatizer, "laplace", 1);
   refused(&spec, CV_ERR_DENIED, "mechanism hybrid-printed discloses more than its epsilon");
@@ -311,7 +311,7 @@ static void test_what_two_brokers_cannot_do_is_refused(void **state) {
     bool fits = cv_mechanism_is_private(class) && cv_mechanism_has_noise(class);
     struct cv_spec copy = spec;
     struct cv_privacy privacy;
-    if (cv_privacy_init(&copy, &other, &privacy, NULL) != CV_OK) {
+    if (cv_privacy_init(&copy, &privacy, NULL) != CV_OK) {
       continue; /* for want of a parameter */
     }
     enum cv_err err = cv_gate_spec(&spec, &other, &why);
@@ -406,24 +406,30 @@ static void test_behind_a_mechanism_delta_does_not_make_a_token_cheaper(void **s
   choose(&spec.mechanism, "batch", 0);
   choose(&spec.privatizer, "randomized-response", 0.1);
   also(&spec, "delta", 0.5);
-  assert_int_equal(cv_privacy_init(&spec, &limits, &privacy, NULL), CV_OK);
+  assert_int_equal(cv_privacy_init(&spec, &privacy, NULL), CV_OK);
   assert_int_equal(privacy.cost_micro, 1000000); /* without delta it is ln 3.21 */
   assert_int_equal(cv_privacy_delta_pico(&privacy), 0);
   spec.epsilon_micro = 2000000;
-  assert_int_equal(cv_privacy_init(&spec, &limits, &privacy, NULL), CV_OK);
+  assert_int_equal(cv_privacy_init(&spec, &privacy, NULL), CV_OK);
   assert_int_equal(privacy.cost_micro, privacy.local.pure_micro);
   assert_int_equal(cv_privacy_spent_micro(&privacy, 1), privacy.local.pure_micro);
   assert_true(privacy.cost_micro > 1166000 && privacy.cost_micro < 1167000);
   choose(&spec.mechanism, "none", 0);
-  assert_int_equal(cv_privacy_init(&spec, &limits, &privacy, NULL), CV_OK);
+  assert_int_equal(cv_privacy_init(&spec, &privacy, NULL), CV_OK);
   assert_int_equal(privacy.cost_micro, 100000);
   assert_int_equal(cv_privacy_delta_pico(&privacy), 500000000000);
 }
 
+/* What an accepted campaign has. */
+static struct cv_privacy raised(struct cv_spec *spec, const struct cv_gate_limits *by) {
+  struct cv_privacy privacy = {0};
+  assert_int_equal(cv_gate_raise(spec, by, NULL), CV_OK);
+  assert_int_equal(cv_privacy_init(spec, &privacy, NULL), CV_OK);
+  return privacy;
+}
+
 static void test_small_epochs_are_for_tokens_that_are_protected(void **state) {
   struct cv_gate_limits strict = limits;
-  struct cv_spec spec = good_spec();
-  struct cv_privacy privacy;
   strict.release_tokens = 50;
   static const struct {
     const char *privatizer;
@@ -431,33 +437,29 @@ static void test_small_epochs_are_for_tokens_that_are_protected(void **state) {
     uint32_t least;
   } cases[] = {{"none", 0, 50}, {"randomized-response", 1, 1}, {"laplace", 1, 1}, {"laplace", 1.5, 50}};
   for (size_t i = 0; i < CV_COUNT(cases); i++) {
+    struct cv_spec spec = good_spec();
     choose(&spec.privatizer, cases[i].privatizer, cases[i].epsilon);
-    assert_int_equal(cv_privacy_init(&spec, &strict, &privacy, NULL), CV_OK);
-    assert_int_equal(privacy.least_tokens, cases[i].least);
+    assert_int_equal(raised(&spec, &strict).least_tokens, cases[i].least);
   }
+  struct cv_spec spec = good_spec();
   choose(&spec.privatizer, "randomized-response", 1);
   assert_int_equal(cv_params_set_number(&spec.privatizer.params, "delta", 1e-6), CV_OK);
-  assert_int_equal(cv_privacy_init(&spec, &strict, &privacy, NULL), CV_OK);
-  assert_int_equal(privacy.least_tokens, 50);
+  assert_int_equal(raised(&spec, &strict).least_tokens, 50);
 }
 
 static void test_a_horizon_comes_from_tokens_and_their_epochs(void **state) {
   struct cv_gate_limits strict = limits;
-  struct cv_privacy privacy;
   strict.release_tokens = 30;
   struct cv_spec spec = good_spec();
   choose(&spec.mechanism, "binary", 0);
-  assert_int_equal(cv_privacy_init(&spec, &strict, &privacy, NULL), CV_OK);
-  assert_int_equal(privacy.law.horizon, 33);
+  assert_int_equal(raised(&spec, &strict).law.horizon, 33);
   assert_true(cv_params_number(&spec.mechanism.params, "horizon") == 33);
   choose(&spec.mechanism, "binary", 0);
   assert_int_equal(cv_params_set_number(&spec.policy.params, "tokens_per_round", 100), CV_OK);
-  assert_int_equal(cv_privacy_init(&spec, &strict, &privacy, NULL), CV_OK);
-  assert_int_equal(privacy.law.horizon, 10);
+  assert_int_equal(raised(&spec, &strict).law.horizon, 10);
   spec.tokens = 5;
   choose(&spec.mechanism, "binary", 0);
-  assert_int_equal(cv_privacy_init(&spec, &strict, &privacy, NULL), CV_OK);
-  assert_int_equal(privacy.law.horizon, 1);
+  assert_int_equal(raised(&spec, &strict).law.horizon, 1);
 }
 
 static void test_sums_fit_their_integers(void **state) {
@@ -480,12 +482,12 @@ static void test_sums_fit_their_integers(void **state) {
 static void test_the_gate_keeps_the_operators_limits(void **state) {
   struct cv_spec spec = good_spec();
   spec.epsilon_micro++;
-  refused(&spec, CV_ERR_DENIED, "epsilon 1.000001 is over the broker's limit of 1.000000");
+  refused(&spec, CV_ERR_DENIED, "epsilon 1.000001 is over the broker's limit of 1.000000 (limits.epsilon)");
   spec.epsilon_micro = 0;
   refused(&spec, CV_ERR_INVALID, "epsilon is 0");
   spec = good_spec();
   spec.arms = 11;
-  refused(&spec, CV_ERR_DENIED, "11 arms are over the broker's limit of 10");
+  refused(&spec, CV_ERR_DENIED, "11 arms are over the broker's limit of 10 (limits.arms)");
   spec = good_spec();
   spec.tokens = 1001;
   refused(&spec, CV_ERR_DENIED, "1001 tokens is over the broker's limit of 1000");

@@ -185,11 +185,14 @@ static void test_what_is_not_opened(void **state) {
   struct {
     struct cv_spec spec;
     const char *why;
-  } row[] = {{good.spec, "epsilon 2.000000 is over the co-broker's limit of 1.000000"},
-             {good.spec, "11 arms are over the co-broker's limit of 10"},
+  } row[] = {{good.spec, "epsilon 2.000000 is over the co-broker's limit of 1.000000 (limits.epsilon)"},
+             {good.spec, "11 arms are over the co-broker's limit of 10 (limits.arms)"},
              {good.spec, "brokers is 0; expected 2"},
              {good.spec, "score_bits is 7 with two brokers; expected 1 or 15"},
              {good.spec, "mechanism binary lacks a parameter; expected a spec that the broker has completed"},
+             {good.spec,
+              "releases of 1 tokens are below the co-broker's smallest release of 5 (limits.release_tokens), "
+              "which the broker did not know yet; submit the campaign again"},
              {good.spec, NULL},
              {good.spec, NULL},
              {good.spec, NULL}};
@@ -199,10 +202,11 @@ static void test_what_is_not_opened(void **state) {
   row[2].spec.brokers = row[2].spec.score_bits = 0;
   row[3].spec.score_bits = 7;
   (void)snprintf(row[4].spec.mechanism.name, sizeof(row[4].spec.mechanism.name), "binary");
-  (void)snprintf(row[5].spec.mechanism.name, sizeof(row[5].spec.mechanism.name), "none");
-  (void)snprintf(row[6].spec.privatizer.name, sizeof(row[6].spec.privatizer.name), "laplace");
-  row[7].spec.edges = 1;
-  row[7].spec.edge = &edge;
+  row[5].spec.policy.params.count = 0;
+  (void)snprintf(row[6].spec.mechanism.name, sizeof(row[5].spec.mechanism.name), "none");
+  (void)snprintf(row[7].spec.privatizer.name, sizeof(row[7].spec.privatizer.name), "laplace");
+  row[8].spec.edges = 1;
+  row[8].spec.edge = &edge;
   for (size_t i = 0; i < CV_COUNT(row); i++) {
     open = good;
     open.position.campaign = 2;

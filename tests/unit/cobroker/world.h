@@ -39,6 +39,7 @@
 enum {
   ARMS = WORLD_ARMS,
   TAU = WORLD_TAU,
+  LEAST = 5, /* tokens in a release */
   PLANS = WORLD_PLANS,
   BATCH = 7, /* tokens of a batch */
   BATCHES = 64 * PLANS,
@@ -242,6 +243,7 @@ static inline struct cv_spec spec_of_test(void) {
                          .tokens = (uint64_t)PLANS * ARMS * TAU,
                          .brokers = 2,
                          .score_bits = WORLD_BITS};
+  assert_int_equal(cv_spec_raise_release_tokens(&spec, LEAST), CV_OK);
   return spec;
 }
 
@@ -531,7 +533,7 @@ static inline struct cv_cobroker_config config_of_test(struct world *world) {
                                      .limits = {.is_cobroker = true,
                                                 .epsilon_micro = 1000000,
                                                 .worker_epsilon_micro = world->worker_epsilon_micro,
-                                                .release_tokens = 5,
+                                                .release_tokens = LEAST,
                                                 .arms = 10,
                                                 .campaigns = world->campaigns,
                                                 .submits = world->submits,
