@@ -85,7 +85,7 @@ static const struct cv_config_rule rules[] = {
      .offset = AT(accept_epsilon),
      .low = 0,
      .high = 4000,
-     .fallback = "10",
+     .fallback = "1",
      .help = "largest epsilon to accept"},
     {.key = "accept.delta",
      .type = CV_CONFIG_REAL,
@@ -105,8 +105,8 @@ static const struct cv_config_rule rules[] = {
      .offset = AT(accept_tokens),
      .low = 0,
      .high = UINT32_MAX,
-     .help = "largest number of tokens of a worker over all campaigns; 0: no limit (default: 1 if a privatizer other "
-             "than none is accepted, else 0)"},
+     .fallback = "1",
+     .help = "largest number of tokens of a worker over all campaigns, ever; 0: no limit"},
     {.key = "state",
      .type = CV_CONFIG_PATH,
      .offset = AT(state),
@@ -228,6 +228,6 @@ int main(int argc, char **argv) {
                                                    .instead = cv_worker_invite,
                                                    .check_copy = cv_worker_check_copy,
                                                    .run = run};
-  struct cv_worker_settings settings = {.seed = CV_WORKS_SEED_NONE, .accept_tokens = CV_ACCEPT_TOKENS_UNSET};
+  struct cv_worker_settings settings = {.seed = CV_WORKS_SEED_NONE};
   return cv_daemon_main(&program, argc, argv, &settings);
 }

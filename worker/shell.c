@@ -280,16 +280,6 @@ static void give(void *data, uint64_t worker, uint32_t scores) {
   cv_worker_store_note(shell->store, worker, scores);
 }
 
-/* The default is one token with a local privatizer: each further token reveals more about the same score, and a broker
- * could ask without end. */
-static uint64_t limit_of(const struct cv_worker_settings *settings) {
-  if (settings->accept_tokens != CV_ACCEPT_TOKENS_UNSET) {
-    return settings->accept_tokens;
-  }
-  /* Without a privatizer the broker sees each score anyway, and the mechanism's accounts bound what others see. */
-  return cv_accept_is_local(settings->accept_privatizers) ? 1 : 0;
-}
-
 /* The key that is shared with other workers; NULL: there is none. */
 static const uint8_t *key_of(const struct shell *shell) {
   return shell->row_key.n == 0 ? NULL : shell->row_key.item[0].key->bytes;
@@ -299,23 +289,20 @@ static const uint8_t *key_of(const struct shell *shell) {
 static enum cv_err check_no_store(const struct shell *shell, struct cv_why *why) {
   const struct cv_worker_settings *settings = shell->settings;
   const char *file = cv_works_remembers(&shell->works, cv_accept_is_local(settings->accept_privatizers));
-  if (limit_of(settings) == 0 && (file == NULL || (key_of(shell) != NULL && settings->part == NULL))) {
+  if (settings->accept_tokens == 0 && (file == NULL || (key_of(shell) != NULL && settings->part == NULL))) {
     return CV_OK;
   }
-  if (limit_of(settings) == 0) {
+  if (settings->accept_tokens == 0) {
     return cv_fail(why, CV_ERR_INVALID,
                    "missing state; expected a state folder for the key and the record of the rows of %s, each of which "
                    "leaves once",
                    file);
   }
-  if (settings->accept_tokens == CV_ACCEPT_TOKENS_UNSET) {
-    return cv_fail(why, CV_ERR_INVALID,
-                   "missing state; expected a state folder for the counts of tokens, or accept.tokens: 0 for no limit "
-                   "(accept.tokens defaults to 1 if accept.privatizers is not none)");
-  }
   /* Without a state folder every restart would reset the counts. */
   return cv_fail(why, CV_ERR_INVALID,
-                 "missing state; expected a state folder for the counts of tokens, as accept.tokens is set");
+                 "missing state; expected a state folder for the counts of given tokens, as accept.tokens is %" PRIu64
+                 ", or accept.tokens: 0 for no limit",
+                 settings->accept_tokens);
 }
 
 /* The path may come to lead to another file, and the file may be reached by another path. The file first: a path by
@@ -585,7 +572,7 @@ static enum cv_err open_core(struct shell *shell, struct cv_why *why) {
                                            .seal = seal_seed,
                                            .close = close_session,
                                            .data = shell};
-  cv_keeper_init(&shell->keeper, shell->store, limit_of(settings));
+  cv_keeper_init(&shell->keeper, shell->store, settings->accept_tokens);
   const struct cv_identity *own = cv_daemon_identity(shell->daemon);
   const struct cv_worker_config config = {
       .first = own->first,
@@ -599,7 +586,7 @@ static enum cv_err open_core(struct shell *shell, struct cv_why *why) {
                  .delta_pico = (uint64_t)llround(settings->accept_delta * (double)CV_PICO),
                  .pair = shell->pairs,
                  .pairs = shell->pair_count,
-                 .tokens = limit_of(settings)},
+                 .tokens = settings->accept_tokens},
       .work = shell->works.work,
       .works = shell->works.works,
       .stock = shell->stock,

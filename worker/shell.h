@@ -17,8 +17,6 @@
 #include "worker/spawner.h"
 #include "worker/works.h"
 
-#define CV_ACCEPT_TOKENS_UNSET UINT64_MAX
-
 struct cv_worker_settings {
   struct cv_daemon_settings daemon;
   char *broker; /* one or several (base/address.h) */

@@ -46,16 +46,16 @@ class Accept:
     """
     What the owner of the scores permits, whatever the broker asks for. `requesters`, `privatizers` and `mechanisms` are
     names. `epsilon` is the largest of a campaign, `delta` that of its privatizer. `tokens` is the largest number of
-    scores of one worker over all campaigns; 0: no limit; None: 1 if a privatizer other than none is accepted, else 0.
+    scores of one worker over all campaigns, ever; 0: no limit.
     `pairs` are the pairs of brokers, by the fingerprints of their keys, whose campaigns with two brokers to serve, and
     then no other campaigns.
     """
     requesters: Collection[str]
     privatizers: Collection[str] = ("none",)
     mechanisms: Collection[str] = ("hybrid",)
-    epsilon: float = 10.0
+    epsilon: float = 1.0
     delta: float = 0.0
-    tokens: Optional[int] = None
+    tokens: int = 1
     pairs: Collection[Pair] = ()
 
     def __post_init__(self) -> None:
@@ -66,12 +66,8 @@ class Accept:
             if len(pair) != 2 or pair[0] == pair[1] or not all(map(FINGERPRINT.fullmatch, pair)):
                 raise Error(f"accept: pairs has {pair!r}; expected two fingerprints of different keys, of 64 "
                             "hexadecimal digits each")
-
-    @property
-    def limit(self) -> int:
-        if self.tokens is not None:
-            return self.tokens
-        return int(any(name != "none" for name in self.privatizers))
+        if not isinstance(self.tokens, int) or self.tokens < 0:
+            raise Error(f"accept: tokens is {self.tokens!r}; expected a whole number, 0 for no limit")
 
     def check(self, terms: Any) -> Law:
         """The law of the privatizer to apply; Error says why these terms (base.Terms) are not accepted."""
@@ -79,17 +75,18 @@ class Accept:
                                   ("privatizer", terms.privatizer.name, self.privatizers),
                                   ("mechanism", terms.mechanism.name, self.mechanisms)):
             if name not in names:
-                raise Error(f"{what} {name} is not accepted here; expected one of {', '.join(sorted(names))}")
+                raise Error(f"{what} {name} is not accepted here; expected one of {', '.join(sorted(names))} "
+                            f"(accept.{what}s)")
         if terms.epsilon_micro > self.epsilon * MICRO:
             raise Error(f"epsilon {terms.epsilon_micro / MICRO:.6f} is not accepted here; expected at most "
-                        f"{self.epsilon:.6f}")
+                        f"{self.epsilon:.6f}, which is accept.epsilon")
         law = law_of(Choice.of(terms.privatizer), terms.arms)
         if law.epsilon_micro is not None and law.epsilon_micro > self.epsilon * MICRO:
             raise Error(f"the privatizer's epsilon {law.epsilon_micro / MICRO:.6f} is not accepted here; expected at "
-                        f"most {self.epsilon:.6f}")
+                        f"most {self.epsilon:.6f}, which is accept.epsilon")
         if law.delta_pico > self.delta * PICO:
             raise Error(f"the privatizer's delta {law.delta_pico / PICO:.12g} is not accepted here; expected at most "
-                        f"{self.delta:.12g}")
+                        f"{self.delta:.12g}, which is accept.delta")
         return law
 
 
@@ -222,7 +219,7 @@ class Crew:
     # --- who may give what
 
     def _may_give(self, worker: int, scores: int) -> bool:
-        limit, given = self.accept.limit or NEVER, self.given[worker]
+        limit, given = self.accept.tokens or NEVER, self.given[worker]
         return given < limit and scores <= limit - given
 
     def _is_wanted(self, worker: int) -> bool:
@@ -235,7 +232,7 @@ class Crew:
 
     def _is_barred(self, worker: int) -> bool:
         """It has given all that its own limit permits."""
-        return bool(self.accept.limit) and not self._may_give(worker, 1)
+        return bool(self.accept.tokens) and not self._may_give(worker, 1)
 
     def _may_answer(self, terms: Terms, worker: int) -> bool:
         is_open = (terms.message.HasField("split") and terms.law is not None and terms.law.epsilon_micro is None
@@ -259,7 +256,7 @@ class Crew:
         over = sum(map(terms.is_over, here))
         barred = sum(not terms.is_over(worker) and self._is_barred(worker) for worker in here)
         if barred:
-            self._give_up(terms, f"accept.tokens: {self.accept.limit} are given by {barred} of {len(self.workers)} "
+            self._give_up(terms, f"accept.tokens: {self.accept.tokens} are given by {barred} of {len(self.workers)} "
                                  "workers; expected more of them, or other workers")
         elif over:
             self._give_up(terms, f"{over} of {len(self.workers)} workers have answered all that this name asks, each "

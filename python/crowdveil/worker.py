@@ -78,8 +78,9 @@ class Gateway:
                         "else none")
         if cobroker:
             check_ready()
-        if accept.limit and state is None:
-            raise Error("accept: a limit of tokens; expected also a state file, in which given tokens are recorded")
+        if accept.tokens and state is None:
+            raise Error(f"accept: tokens is {accept.tokens}; expected also a state file, in which given tokens are "
+                        "recorded, or tokens=0 for no limit")
         self.turns, self.cobroker, self.tls_files = Turns(address), cobroker, tls
         if cobroker:
             host_and_port(cobroker)

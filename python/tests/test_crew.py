@@ -93,6 +93,16 @@ def test_a_worker_never_gives_more_than_terms_and_owner_permit(events, limit):
             assert len(full) <= 2
 
 
+def test_by_default_an_owner_permits_one_token_of_epsilon_1():
+    crew = Crew([1], Accept(["alice"]), "test")
+    crew.join()
+    said(crew)
+    crew.hear(tell(campaigns=[terms(epsilon_micro=MICRO + 1)]), 0)
+    decline, = said(crew).declines
+    assert decline.why == "epsilon 1.000001 is not accepted here; expected at most 1.000000, which is accept.epsilon"
+    assert Accept(["alice"]).tokens == 1
+
+
 @pytest.mark.parametrize("change, why", [
     ({"requester": "mallory"}, "requester mallory is not accepted"), ({"epsilon_micro": 6 * MICRO}, "epsilon 6"),
     ({"privatizer": Choice("randomized-response", {"epsilon": 1})}, "privatizer randomized-response is not accepted"),
@@ -196,6 +206,9 @@ def test_an_arm_is_compared_only_by_a_function_that_can():
 def test_a_list_given_as_text_and_no_workers_are_refused():
     with pytest.raises(Error, match="privatizers is a text"):
         Accept(["alice"], "none")
+    for tokens in (None, -1):
+        with pytest.raises(Error, match="tokens is .*; expected a whole number, 0 for no limit"):
+            Accept(["alice"], tokens=tokens)
     with pytest.raises(Error, match="0 workers"):
         Crew([], ANY, "test")
 

@@ -271,7 +271,7 @@ def test_an_unknown_word_in_a_worker_s_own_list(deployment, key, words, problem)
 
 def test_a_limit_that_a_restart_would_forget(deployment, tmp_path):
     worker = Party(deployment, "worker")
-    worker.fails({"accept": {"tokens": 3}}, 2, "missing state; expected a state folder .*, as accept.tokens is set")
+    worker.fails({"accept": {"tokens": 3}}, 2, "missing state; expected a state folder .*, as accept.tokens is 3")
     worker.fails({"accept": {"tokens": 3}, "state": str(tmp_path / "none")}, 2, "folder .*none: No such file")
     (tmp_path / "given.db").write_bytes(b"no database at all" * 100)
     worker.fails({"accept": {"tokens": 3}, "state": str(tmp_path)}, 1, "given.db")
@@ -282,7 +282,8 @@ def test_a_limit_that_is_not_set(deployment, tmp_path):
     none."""
     worker = Party(deployment, "worker")
     worker.fails({"accept": {"privatizers": "none, laplace"}}, 2,
-                 "missing state; expected a state folder.*accept.tokens: 0.*defaults to 1")
+                 "missing state; expected a state folder.*accept.tokens is 1, or accept.tokens: 0")
+    worker.fails({}, 2, "missing state; expected a state folder.*accept.tokens is 1, or accept.tokens: 0")
     (tmp_path / "given.db").write_bytes(b"no database at all" * 100)
     worker.fails({"accept": {"privatizers": "laplace"}, "state": str(tmp_path)}, 1, "given.db")
 

@@ -183,7 +183,7 @@ def test_a_gateway_whose_two_brokers_are_not_a_pair_gives_nothing(deployment, tm
         spec = Spec("test", 2, ("ppar", {"alpha": .2, "tokens_per_round": 60}), brokers=2)
         campaign = requester.submit(spec).campaign
         gateway = Gateway(deployment.broker.address, deployment.pki.issue("gateway/1-10"), range(1, 11),
-                          lambda worker, arm: .5, "test", Accept(["alice"], pairs=[tuple(keys)]),
+                          lambda worker, arm: .5, "test", Accept(["alice"], tokens=0, pairs=[tuple(keys)]),
                           cobroker=deployment.cobroker_address)
 
         async def declined():

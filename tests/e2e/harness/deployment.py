@@ -13,6 +13,10 @@ from harness.pki import fingerprint
 from support.address import ANY_PORT
 
 
+# Most tests are about something else than how much a campaign may ask for: their parties allow more than by default.
+LIMITS = {"epsilon": 10, "worker_epsilon": 100, "release_tokens": 10}
+
+
 def merged(base, changes):
     """A change to None leaves the setting out."""
     out = copy.deepcopy(base)
@@ -70,7 +74,7 @@ class Deployment:
                 "thirdparty_name": "ranker",
                 "state": self.state("broker-state"), "anchor": self.anchor,
                 "seal_key": str(self.folder / "seal.key"), "admin": str(self.folder / "broker.sock"),
-                "tls": self.pki.issue("broker/main").config(), **self.of_cobroker()}
+                "limits": LIMITS, "tls": self.pki.issue("broker/main").config(), **self.of_cobroker()}
 
     def of_cobroker(self):
         """What a broker's configuration says of the co-broker, if there is one."""
@@ -88,7 +92,7 @@ class Deployment:
         return {"listen": ANY_PORT, "broker_name": "main", "broker_key": self.key_of("broker/main"),
                 "state": self.state("cobroker-state"), "anchor": str(self.folder / "cobroker-anchor"),
                 "seal_key": str(self.folder / "cobroker-seal.key"), "admin": str(self.folder / "cobroker.sock"),
-                "tls": self.pki.issue("cobroker/second").config()}
+                "limits": LIMITS, "tls": self.pki.issue("cobroker/second").config()}
 
     def launch_thirdparty(self, changes=None, **kwargs):
         """Starts it without waiting until it is ready."""
@@ -128,12 +132,17 @@ class Deployment:
         return f"{self.hosts.get(party, host)}:{port}"
 
     def start_worker(self, identity, campaign_file, changes=None, **kwargs):
-        """A worker daemon: `identity` is worker/ID or gateway/FIRST-LAST."""
+        """A worker daemon: `identity` is worker/ID or gateway/FIRST-LAST. Without a privatizer it gives any number of
+        scores, so that it needs no state."""
         broker = (changes or {}).get("broker") or self.broker_for("worker")
         settings = {"broker": broker, "broker_name": "main", "campaign": str(campaign_file), "requesters": "alice",
-                    "tls": self.pki.issue(identity).config(), "seed": 1, "exit_when_done": True}
+                    "tls": self.pki.issue(identity).config(), "seed": 1, "exit_when_done": True,
+                    "accept": {"epsilon": LIMITS["epsilon"]}}
+        if "privatizers" not in (changes or {}).get("accept", {}):
+            settings["accept"]["tokens"] = 0
         if self.cobroker_address is not None:
-            settings |= {"cobroker": self.cobroker_address, "accept": {"pairs": self.pair()}}
+            settings["cobroker"] = self.cobroker_address
+            settings["accept"]["pairs"] = self.pair()
         return self.start("worker", merged(settings, changes), name=identity.replace("/", "-"), **kwargs)
 
     # --- the requester's side
