@@ -8,6 +8,7 @@
 #include "common/base/names.h"
 #include "common/base/table.h"
 #include "common/base/text.h"
+#include "worker/budget.h"
 #include "worker/records.h"
 #include "worker/remarks.h"
 
@@ -33,6 +34,7 @@ struct reading {
   struct item *items; /* by name */
   struct row *row;
   size_t rows, rows_cap;
+  struct cv_budget budget; /* for rows; items are few */
 };
 
 #define LINE(reading) (reading)->ask->path, (unsigned long long)(reading)->records.start
@@ -107,6 +109,16 @@ static enum cv_err parse_score(const struct reading *reading, double *ret, struc
   return CV_OK;
 }
 
+/* For one more row. */
+static enum cv_err take_memory(struct reading *reading, struct cv_why *why) {
+  char place[400];
+  if (reading->rows < reading->rows_cap) {
+    return CV_OK;
+  }
+  cv_text_print(place, sizeof(place), "%s:%llu", LINE(reading));
+  return cv_budget_take(&reading->budget, (reading->rows_cap + 1) * sizeof(*reading->row), place, why);
+}
+
 static enum cv_err read_rows(struct reading *reading, struct cv_why *why) {
   const struct cv_duels_ask *ask = reading->ask;
   CV_TRY(read_header(reading, why));
@@ -124,6 +136,7 @@ static enum cv_err read_rows(struct reading *reading, struct cv_why *why) {
       return cv_fail(why, CV_ERR_INVALID, "%s:%llu: \"%s\" is compared with itself; expected two items", LINE(reading),
                      cv_text_piece(row.item->name).text);
     }
+    CV_TRY(take_memory(reading, why));
     struct row *to = CV_ARRAY_PUSH(reading->row, reading->rows, reading->rows_cap);
     if (to == NULL) {
       return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", ask->path);
@@ -213,7 +226,7 @@ static enum cv_err count_pairs(const struct reading *reading, struct cv_duels *d
 }
 
 enum cv_err cv_duels_read(const struct cv_duels_ask *ask, struct cv_duels *ret, struct cv_why *why) {
-  struct reading reading = {.ask = ask};
+  struct reading reading = {.ask = ask, .budget = {.most = cv_budget_bytes(ask->memory)}};
   struct cv_duels duels = {0};
   CV_TRY(cv_records_open(ask->path, ask->delimiter, &reading.records, why));
   enum cv_err err = read_rows(&reading, why);

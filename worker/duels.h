@@ -18,6 +18,7 @@ struct cv_duels_ask {
   const char *item_column, *versus_column, *score_column;
   char delimiter;
   double low, high; /* the scores of a loss and of a win; low < high */
+  uint64_t memory;  /* of struct cv_items_csv */
 };
 
 struct cv_duels {

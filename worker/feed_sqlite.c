@@ -9,12 +9,14 @@
  */
 #include <errno.h>
 #include <sqlite3.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "common/base/text.h"
+#include "worker/budget.h"
 #include "worker/column.h"
 #include "worker/feed.h"
 
@@ -27,12 +29,40 @@ struct reader {
   sqlite3_stmt *query;
   int item_at, score_at, worker_at;
   uint64_t steps, steps_max;
+  bool is_limited;  /* limit_memory() was called */
   char refused[80]; /* what the authorizer refused; "": nothing */
   struct stat before;
 };
 
 static enum cv_err no_memory(const struct cv_feed *feed, struct cv_why *why) {
   return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", feed->ask->file);
+}
+
+/* SQLite does not say whether the system had no more or the limit was reached: then what it held at most and the
+ * largest piece that it asked for are more than the limit together. */
+static enum cv_err lacks_memory(const struct cv_feed *feed, struct cv_why *why) {
+  const uint64_t most = cv_budget_bytes(feed->ask->memory);
+  sqlite3_int64 held = 0, asked = 0, now;
+  (void)sqlite3_status64(SQLITE_STATUS_MEMORY_USED, &now, &held, 0);
+  (void)sqlite3_status64(SQLITE_STATUS_MALLOC_SIZE, &now, &asked, 0);
+  if ((uint64_t)(held + asked) < most) {
+    return no_memory(feed, why);
+  }
+  return cv_fail(why, CV_ERR_LIMIT,
+                 "%s: items.query takes more than %llu MiB of memory in SQLite; expected a simpler one, or a larger "
+                 "items.memory",
+                 feed->ask->file, (unsigned long long)(most >> 20));
+}
+
+/* Of all that SQLite has in this process, which is little beside a query; until the last database is closed. */
+static atomic_uint limited;
+
+static void limit_memory(uint64_t most) {
+  sqlite3_int64 now, high;
+  limited++;
+  (void)sqlite3_hard_heap_limit64((sqlite3_int64)most);
+  (void)sqlite3_status64(SQLITE_STATUS_MEMORY_USED, &now, &high, 1);
+  (void)sqlite3_status64(SQLITE_STATUS_MALLOC_SIZE, &now, &high, 1);
 }
 
 /* ---- what a query may do ---- */
@@ -90,7 +120,7 @@ static enum cv_err failed(const struct cv_feed *feed, int code, struct cv_why *w
   }
   switch (code & 0xff) {
     case SQLITE_NOMEM:
-      return no_memory(feed, why);
+      return lacks_memory(feed, why);
     case SQLITE_INTERRUPT:
       return cv_fail(why, CV_ERR_LIMIT, "%s: items.query takes more than %llu steps; expected a simpler one", path,
                      (unsigned long long)reader->steps_max);
@@ -149,6 +179,8 @@ static enum cv_err open_database(struct cv_feed *feed, struct cv_why *why) {
   if (uri == NULL) {
     return no_memory(feed, why);
   }
+  limit_memory(cv_budget_bytes(feed->ask->memory));
+  reader->is_limited = true;
   int code = sqlite3_open_v2(uri, &reader->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
   sqlite3_free(uri);
   if (code != SQLITE_OK) {
@@ -304,6 +336,9 @@ static void close_sqlite(void *data) {
   struct reader *reader = data;
   (void)sqlite3_finalize(reader->query);
   (void)sqlite3_close(reader->db);
+  if (reader->is_limited && --limited == 0) {
+    (void)sqlite3_hard_heap_limit64(0);
+  }
   free(reader);
 }
 

@@ -213,7 +213,8 @@ static enum cv_err make_duels(struct cv_score_source *source, const struct cv_it
                                    .score_column = items->score_column,
                                    .delimiter = items->delimiter,
                                    .low = cv_scale_is_declared(&items->scale) ? items->scale.low : 0,
-                                   .high = cv_scale_is_declared(&items->scale) ? items->scale.high : 1};
+                                   .high = cv_scale_is_declared(&items->scale) ? items->scale.high : 1,
+                                   .memory = items->memory};
   struct cv_duels duels;
   CV_TRY(cv_duels_read(&ask, &duels, why));
   enum cv_err err = cv_quality_new_pairs(&duels.pairs, seed, &source->quality, why);

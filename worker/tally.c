@@ -14,6 +14,10 @@ static enum cv_err no_memory(const struct cv_tally *tally, struct cv_why *why) {
   return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", tally->ask->file);
 }
 
+static enum cv_err take_memory(struct cv_tally *tally, size_t bytes, uint64_t at, struct cv_why *why) {
+  return cv_budget_take(&tally->budget, bytes, cv_feed_place(tally->ask, at).text, why);
+}
+
 /* ---- scores ---- */
 
 static bool is_missing(const char *text) {
@@ -101,8 +105,10 @@ static enum cv_err normalize(const struct cv_tally *tally, const char *column, c
 
 static enum cv_err add_item(struct cv_tally *tally, const char *name, const char *typed, uint64_t at,
                             struct cv_tally_item **ret, struct cv_why *why) {
+  size_t bytes = sizeof(struct cv_tally_item) + cv_spelling_bytes(name, typed);
   CV_TRY(check_more_items(tally, name, at, why));
-  struct cv_tally_item *item = calloc(1, sizeof(*item) + cv_spelling_bytes(name, typed));
+  CV_TRY(take_memory(tally, bytes, at, why));
+  struct cv_tally_item *item = calloc(1, bytes);
   if (item == NULL) {
     return no_memory(tally, why);
   }
@@ -140,7 +146,9 @@ static enum cv_err add_person(struct cv_tally *tally, const char *name, const ch
     return cv_fail(why, CV_ERR_LIMIT, "%s: too many different workers; expected at most %d",
                    cv_feed_place(tally->ask, at).text, CV_PERSONS_MAX);
   }
-  struct cv_tally_person *person = calloc(1, sizeof(*person) + cv_spelling_bytes(name, typed));
+  size_t bytes = sizeof(struct cv_tally_person) + cv_spelling_bytes(name, typed);
+  CV_TRY(take_memory(tally, bytes, at, why));
+  struct cv_tally_person *person = calloc(1, bytes);
   if (person == NULL) {
     return no_memory(tally, why);
   }
@@ -177,12 +185,14 @@ static enum cv_err find_person(struct cv_tally *tally, const char *typed, uint64
 /* ---- rows ---- */
 
 /* Room for one more row in the last block. */
-static enum cv_err make_room(struct cv_tally *tally, struct cv_why *why) {
+static enum cv_err make_room(struct cv_tally *tally, uint64_t at, struct cv_why *why) {
   if (tally->last != NULL && tally->last->rows < CV_TALLY_BLOCK) {
     return CV_OK;
   }
   size_t persons = tally->ask->worker_column[0] == '\0' ? 0 : CV_TALLY_BLOCK;
-  struct cv_tally_block *block = malloc(sizeof(*block) + persons * sizeof(block->person[0]));
+  size_t bytes = sizeof(struct cv_tally_block) + persons * sizeof(uint32_t);
+  CV_TRY(take_memory(tally, bytes, at, why));
+  struct cv_tally_block *block = malloc(bytes);
   if (block == NULL) {
     return no_memory(tally, why);
   }
@@ -207,7 +217,7 @@ static enum cv_err add_row(struct cv_tally *tally, const struct cv_feed_row *row
     tally->first_skipped = tally->skipped++ == 0 ? at : tally->first_skipped;
     return CV_OK;
   }
-  CV_TRY(make_room(tally, why));
+  CV_TRY(make_room(tally, at, why));
   struct cv_tally_block *block = tally->last;
   if (row->worker != NULL) {
     CV_TRY(find_person(tally, row->worker, at, &block->person[block->rows], why));
@@ -235,7 +245,7 @@ static enum cv_err read_rows(struct cv_tally *tally, struct cv_feed *feed, struc
 
 enum cv_err cv_tally_read(const struct cv_items_csv *ask, struct cv_tally *ret, struct cv_why *why) {
   struct cv_feed feed;
-  *ret = (struct cv_tally){.ask = ask};
+  *ret = (struct cv_tally){.ask = ask, .budget = {.most = cv_budget_bytes(ask->memory)}};
   CV_TRY(cv_feed_open(ask, &feed, why));
   enum cv_err err = read_rows(ret, &feed, why);
   ret->unused = feed.unused;

@@ -9,6 +9,7 @@
 #include "common/base/spec.h"
 #include "common/base/table.h"
 #include "common/campaign/items.h"
+#include "worker/budget.h"
 #include "worker/feed.h"
 #include "worker/quality/extent.h"
 #include "worker/spelling.h"
@@ -47,6 +48,7 @@ struct cv_tally {
   struct cv_tally_item *items; /* by name */
   struct cv_tally_person *persons;
   struct cv_tally_block *first, *last;
+  struct cv_budget budget;         /* for items, persons and blocks */
   uint64_t rows;                   /* with a score */
   uint64_t skipped, first_skipped; /* rows without one, and where the first of them is */
   uint64_t clamped, first_clamped; /* rows outside the scale, and where the first of them is */

@@ -42,6 +42,9 @@ struct cv_items_given {
   const char **name;    /* of each (names.h), owned; NULL: numbered, as cv_items_name() says */
 };
 
+/* Of memory that the rows of a data file take while they are read, unless `memory` says another number. */
+#define CV_ITEMS_MEMORY_MIB 512
+
 /* The rows of a data file: each has an item, a score and perhaps a person. */
 struct cv_items_csv {
   enum cv_format format;
@@ -60,6 +63,7 @@ struct cv_items_csv {
   bool skips_missing;                /* rows without a score are left out; false: they are an error */
   uint32_t top;                      /* so many items with most rows are kept; 0: all */
   uint64_t least_rows;               /* items with fewer rows are left out; 0: none */
+  uint64_t memory;                   /* MiB that the rows may take while they are read; 0: CV_ITEMS_MEMORY_MIB */
   /* Of a gateway that has only part `part` of `parts` of each item's rows, from 1; set by no campaign file. 0: all. */
   uint32_t part, parts;
 };

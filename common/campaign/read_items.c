@@ -39,7 +39,7 @@ struct form {
   uint64_t count, seed, best, rounds, memory;
   char *path, *item, *versus, *score, *name, *worker, *query;
   bool replacement;
-  uint64_t first_worker, top, least_rows;
+  uint64_t first_worker, top, least_rows, row_memory;
 };
 
 #define FIELD(name) offsetof(struct form, name)
@@ -144,6 +144,15 @@ static const struct cv_config_rule csv_rules[] = {
      .fallback = "0",
      .example = "20",
      .help = "rows with a score that an item needs to stay; 0: one"},
+    {.key = "memory",
+     .type = CV_CONFIG_WHOLE,
+     .offset = FIELD(row_memory),
+     .low = 1,
+     .high = 1 << 20,
+     .fallback = "512",
+     .example = "2048",
+     .help = "MiB of memory that the rows may take while they are read (12 bytes each, 16 with worker, and each name), "
+             "and what SQLite may take for a query"},
 };
 
 /* The forms with a mapping of their own are one key in the section. */
@@ -472,6 +481,7 @@ static enum cv_err load_csv(struct cv_yaml *yaml, const yaml_node_t *mapping, st
   ret->skips_missing = form->missing == 1;
   ret->top = (uint32_t)form->top;
   ret->least_rows = form->least_rows;
+  ret->memory = form->row_memory;
   ret->replacement = form->replacement;
   CV_TRY(check_versus(yaml, mapping, ret, why));
   ret->score_line = cv_yaml_line(cv_yaml_find(yaml, mapping, "score").key);

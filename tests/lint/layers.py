@@ -88,9 +88,9 @@ LAYERS = (
                     "recovering", "noise", "prio", "prio-verify")),
     # two parts that the requester's side uses, too: running a policy again, and scores from a data file
     Layer("replay", ("thirdparty/replay*.[ch]",), False, BASE + ("thirdparty", "policy")),
-    Layer("source", ("worker/source.[ch]", "worker/bytes.[ch]", "worker/column.[ch]", "worker/data.[ch]",
-                     "worker/duels.[ch]", "worker/feed*.[ch]", "worker/records.[ch]", "worker/remarks.[ch]",
-                     "worker/spelling.h", "worker/starved.[ch]", "worker/tally.[ch]",
+    Layer("source", ("worker/source.[ch]", "worker/budget.[ch]", "worker/bytes.[ch]", "worker/column.[ch]",
+                     "worker/data.[ch]", "worker/duels.[ch]", "worker/feed*.[ch]", "worker/records.[ch]",
+                     "worker/remarks.[ch]", "worker/spelling.h", "worker/starved.[ch]", "worker/tally.[ch]",
                      "worker/taxi.[ch]"), False,
           BASE + ("campaign", "quality")),
     Layer("thirdparty", ("thirdparty/*",), False, COMMON + ("identity", "wire", "rank", "chain", "policy", "replay")),

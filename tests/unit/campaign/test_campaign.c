@@ -492,7 +492,7 @@ static const struct {
     {ITEMS, CSV "delimiter: semicolon}", ":2:61: items.delimiter is \"semicolon\"; expected comma or tab"},
     {ITEMS, CSV "rewards: beta}",
      ":2:50: unknown key \"rewards\" in items; expected source, path, item, versus, score, delimiter, scale, outside, "
-     "replacement, worker, first_worker, query, missing, top or min_rows"},
+     "replacement, worker, first_worker, query, missing, top, min_rows or memory"},
     {ITEMS, "items: {synthetic: 20}", ":2:20: items.synthetic is \"20\"; expected a mapping of keys and values"},
     {ITEMS, "items: {synthetic: {}}", ":2:20: missing items.synthetic.count; expected a whole number from 1 to 131072"},
     {ITEMS, "items: {synthetic: {count: 0}}",

@@ -18,6 +18,7 @@
 #include "tests/unit/worker/data.h"
 #include "tests/unit/worker/table.h"
 #include "worker/bytes.h"
+#include "worker/duels.h"
 
 static const struct cv_items_csv plain = {
     .item_column = "item", .score_column = "score", .delimiter = ',', .scale = {.low = 0, .high = 1}};
@@ -325,6 +326,69 @@ static void test_unpacked_bytes_are_bounded(void **state) {
 }
 
 /* A frame can ask for more memory than its text has bytes. */
+/* Few bytes say many rows, or many names; what they take is bounded, what they say is not. */
+static void test_the_memory_of_rows_is_bounded(void **state) {
+  char *text = many_rows(100000);
+  struct cv_items_csv ask = plain;
+  EACH(packing) {
+    struct folder folder;
+    folder_make(&folder);
+    write_packed(&folder, packing, text);
+    ask.memory = 1;
+    assert_bad_data(&folder, &ask, names[packing], CV_ERR_LIMIT,
+                    ":81922: the rows up to here take more than 1 MiB of memory; expected at most that, or a larger "
+                    "items.memory");
+    (void)snprintf(ask.worker_column, sizeof(ask.worker_column), "score"); /* each row has a person of its own */
+    assert_bad_data(&folder, &ask, names[packing], CV_ERR_LIMIT,
+                    ":7417: the rows up to here take more than 1 MiB of memory; expected at most that, or a larger "
+                    "items.memory");
+    ask.worker_column[0] = '\0';
+    struct cv_data data;
+    char path[320];
+    (void)snprintf(path, sizeof(path), "%s/%s", folder.path, names[packing]);
+    ask.file = path;
+    ask.memory = 2;
+    assert_int_equal(cv_data_read(&ask, false, &data, NULL), CV_OK);
+    assert_int_equal(data.rows.start[data.items], 100000);
+    cv_data_fini(&data);
+    folder_remove(&folder);
+  }
+  free(text);
+}
+
+static void test_the_memory_of_comparisons_is_bounded(void **state) {
+  enum { ROWS = 40000, ROW_BYTES = 6 };
+  const size_t size = 100 + ROWS * ROW_BYTES;
+  char *text = malloc(size), path[320];
+  struct folder folder;
+  assert_non_null(text);
+  size_t used = (size_t)snprintf(text, size, "item,versus,score\n");
+  for (int i = 0; i < ROWS; i++) {
+    used += (size_t)snprintf(text + used, size - used, "a,b,%d\n", i % 2);
+  }
+  folder_make(&folder);
+  write_packed(&folder, CV_PACKING_GZIP, text);
+  (void)snprintf(path, sizeof(path), "%s/%s", folder.path, names[CV_PACKING_GZIP]);
+  struct cv_duels_ask ask = {.path = path,
+                             .item_column = "item",
+                             .versus_column = "versus",
+                             .score_column = "score",
+                             .delimiter = ',',
+                             .high = 1,
+                             .memory = 1};
+  struct cv_duels duels;
+  struct cv_why why;
+  assert_int_equal(cv_duels_read(&ask, &duels, &why), CV_ERR_LIMIT);
+  assert_says(&why, &folder, names[CV_PACKING_GZIP],
+              ":32770: the rows up to here take more than 1 MiB of memory; expected at most that, or a larger "
+              "items.memory");
+  ask.memory = 2;
+  assert_int_equal(cv_duels_read(&ask, &duels, &why), CV_OK);
+  cv_duels_fini(&duels);
+  folder_remove(&folder);
+  free(text);
+}
+
 static void test_the_window_is_bounded(void **state) {
   /* magic number; no size, a window of 2^31 bytes; an empty last block */
   static const uint8_t frame[] = {0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xa8, 0x01, 0x00, 0x00};
@@ -355,6 +419,8 @@ int main(void) {
       cmocka_unit_test(test_a_file_that_was_cut),
       cmocka_unit_test(test_a_damaged_file),
       cmocka_unit_test(test_unpacked_bytes_are_bounded),
+      cmocka_unit_test(test_the_memory_of_rows_is_bounded),
+      cmocka_unit_test(test_the_memory_of_comparisons_is_bounded),
       cmocka_unit_test(test_the_window_is_bounded),
       cmocka_unit_test(test_names_say_how_a_file_is_packed),
   };

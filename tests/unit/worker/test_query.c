@@ -165,6 +165,31 @@ static void test_the_work_of_a_query_is_bounded(void **state) {
   folder_remove(&fixture.folder);
 }
 
+/* A join, also in a view of the database, may have any number of rows, and a row any number of long texts. */
+static void test_the_memory_of_a_query_is_bounded(void **state) {
+  static const char rows[] =
+      ": row 81921: the rows up to here take more than 1 MiB of memory; expected at most that, or a larger "
+      "items.memory";
+  struct fixture fixture;
+  make(&fixture, FILMS
+       "CREATE VIEW wide AS SELECT title, 1 AS stars FROM film, rating a, rating b, rating c, rating d, rating e, "
+       "rating f, rating g, rating h, rating i, rating j, rating k;");
+  fixture.ask.memory = 1;
+  bad(&fixture, "SELECT title, stars FROM wide", CV_ERR_LIMIT, rows);
+  bad(&fixture,
+      "SELECT printf('%.*c', 900000, 'x') AS title, 1 AS stars, printf('%.*c', 900000, 'y') AS a, "
+      "printf('%.*c', 900000, 'z') AS b",
+      CV_ERR_LIMIT,
+      ": items.query takes more than 1 MiB of memory in SQLite; expected a simpler one, or a larger items.memory");
+  fixture.ask.memory = 4; /* what is sorted lies in temporary files */
+  bad(&fixture, "SELECT title, stars FROM wide ORDER BY title", CV_ERR_LIMIT,
+      ": row 344065: the rows up to here take more than 4 MiB of memory; expected at most that, or a larger "
+      "items.memory");
+  fixture.ask.memory = 0;
+  good(&fixture, "SELECT title, stars FROM seen ORDER BY printf('%.*c', 900000, day) DESC", "Casa:0 Roma:500,1000", "");
+  folder_remove(&fixture.folder);
+}
+
 static void test_bad_values(void **state) {
   struct fixture fixture;
   make(&fixture, FILMS);
@@ -237,6 +262,7 @@ int main(void) {
       cmocka_unit_test(test_queries_that_do_more_than_read_are_refused),
       cmocka_unit_test(test_bad_queries),
       cmocka_unit_test(test_the_work_of_a_query_is_bounded),
+      cmocka_unit_test(test_the_memory_of_a_query_is_bounded),
       cmocka_unit_test(test_bad_values),
       cmocka_unit_test(test_what_is_not_a_database),
       cmocka_unit_test(test_the_file_is_only_read),
