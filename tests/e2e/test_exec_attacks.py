@@ -71,10 +71,28 @@ ATTACKS = {
     "enters its namespaces": "[libc.setns(os.open(f'/proc/{pid}/ns/pid', os.O_RDONLY), 0) for pid in (1, *seen())]; "
                              "os.fork() or [attempt(os.kill, pid, 9) for pid in seen()]",
     "hops": "[outlive(hops=True) for _ in range(8)]",
+    "hides in namespaces": "libc.unshare(0x10000000) or libc.unshare(0x20020000) or outlive(hops=True)",
+    "leaves its dead": "[os.fork() or os._exit(os.fork() and 0) for _ in range(300)]",
+    "shrinks its pipes": "import fcntl; [attempt(fcntl.fcntl, fd, 1031, 4096) for fd in (0, 1, 2)]",
     "fills its pipes": "[threading.Thread(target=os.write, args=(2, b'x' * (1 << 22)), daemon=True).start()]",
 }
 # These end the program, and may end the spawner and with it the worker, which says so.
 DEADLY = {
+    "uses up what its user may send": """
+    import array, socket
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    if os.fork():
+        time.sleep(1)
+        os.kill(os.getpid(), 9)
+    os.setsid()
+    kept = []
+    try:
+        while len(kept) < 4096:
+            kept.append(socket.socketpair())
+            kept[-1][0].sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [0] * 250))])
+    finally:
+        time.sleep(1000)
+""",
     "lets itself be traced": "libc.ptrace(0, 0, None, None); os.kill(os.getpid(), signal.SIGSTOP)",
     "limits its time": "resource.prlimit(SPAWNER, resource.RLIMIT_CPU, (0, 0)); os.kill(os.getpid(), 9)",
     "limits its files": "resource.prlimit(SPAWNER, resource.RLIMIT_NOFILE, (0, 0)); os.kill(os.getpid(), 9)",
