@@ -11,7 +11,9 @@
 #include <unistd.h>
 
 #include "broker/both/recovery.h"
+#include "broker/store/postgres_state.h"
 #include "broker/store/term.h"
+#include "common/base/clock.h"
 #include "tests/unit/broker/one.h"
 
 static void check_over(struct one *one, const char *line) {
@@ -146,6 +148,72 @@ static void test_a_beat_finds_out_that_the_term_is_over(void **state) {
   server_run("UPDATE crowdveil.meta SET term = 7");
   assert_int_equal(cv_postgres.beat(fixture->a.remote, &why), CV_ERR_STATE);
   assert_non_null(strstr(why.text, "term 1 is over"));
+}
+
+/* Asks the session of a broker, whatever the broker believes. */
+static void ask(struct one *one, const char *sql, bool works) {
+  struct cv_why why;
+  if ((cv_pg_script(one->remote->pg, sql, &why) == CV_OK) != works) {
+    fail_msg("%s: %s", sql, works ? why.text : "it works");
+  }
+}
+
+/* It has let the lock go, and keeps its session, which nobody ends: only the fence is left. */
+static void test_a_session_that_outlives_its_term_commits_nothing(void **state) {
+  struct fixture *fixture = *state;
+  struct cv_why why;
+  start(fixture, &fixture->a, "anchor-a");
+  start(fixture, &fixture->b, "anchor-b");
+  step(&fixture->a, true, NULL);
+  commit(&fixture->a);
+  commit(&fixture->a);
+  step(&fixture->b, false, NULL);
+  ask(&fixture->a, "SET idle_session_timeout = 0; SELECT pg_advisory_unlock_all()", true);
+  step(&fixture->b, true, NULL);
+  check_over(&fixture->a, "term 1 is over");
+  commit(&fixture->b);
+  ask(&fixture->a, "ROLLBACK", true);
+  /* on what is there, too, and with all that is stored of the next term but its number */
+  fixture->a.remote->term.mark.commit = fixture->b.commit;
+  fixture->a.remote->term.mark.hash = fixture->b.remote->term.mark.hash;
+  assert_int_equal(cv_postgres.beat(fixture->a.remote, &why), CV_ERR_STATE);
+  assert_non_null(strstr(why.text, "term 1 is over"));
+  ask(&fixture->a, "ROLLBACK", true);
+  ask(&fixture->a, "INSERT INTO crowdveil.term SELECT * FROM crowdveil.term WHERE number = 2", false);
+  commit(&fixture->b);
+  assert_int_equal(server_number("SELECT term FROM meta"), 2);
+  assert_int_equal(server_number("SELECT last_commit FROM meta"), 4);
+  assert_int_equal(server_number("SELECT count(*) FROM term"), 2);
+}
+
+/* A transaction that has begun in the old term and has passed the fence already ends with the session that holds it. */
+static void test_a_commit_that_was_under_way_ends_before_the_next_term(void **state) {
+  struct fixture *fixture = *state;
+  start(fixture, &fixture->a, "anchor-a");
+  start(fixture, &fixture->b, "anchor-b");
+  step(&fixture->a, true, NULL);
+  commit(&fixture->a);
+  commit(&fixture->a);
+  step(&fixture->b, false, NULL);
+  ask(&fixture->a,
+      "SET idle_session_timeout = 0; SET idle_in_transaction_session_timeout = 0;"
+      "BEGIN; UPDATE crowdveil.meta SET last_commit = 3",
+      true);
+  uint64_t until_ms = cv_clock_mono_ms() + 20000;
+  bool taken = false;
+  while (!taken && cv_clock_mono_ms() < until_ms) {
+    unsigned rest_ms;
+    struct cv_why why;
+    (void)cv_postgres.step(fixture->b.remote, &taken, &rest_ms, &why);
+    (void)usleep(rest_ms * 1000);
+  }
+  assert_true(taken);
+  attend(&fixture->b);
+  assert_int_equal(fixture->b.commit, 2);
+  commit(&fixture->b);
+  ask(&fixture->a, "COMMIT", false);
+  assert_int_equal(server_number("SELECT last_commit FROM meta"), 3);
+  assert_int_equal(server_number("SELECT term FROM meta"), 2);
 }
 
 /* ---- anchors ---- */
@@ -494,6 +562,8 @@ int main(void) {
       TEST(test_the_next_broker_has_the_next_term),
       TEST(test_a_commit_is_fenced),
       TEST(test_a_fence_that_waits_sees_what_it_waited_for),
+      TEST(test_a_session_that_outlives_its_term_commits_nothing),
+      TEST(test_a_commit_that_was_under_way_ends_before_the_next_term),
       TEST(test_a_beat_finds_out_that_the_term_is_over),
       TEST(test_a_standby_follows_one_commit_behind),
       TEST(test_a_broker_without_an_anchor_does_not_take_what_others_made),
