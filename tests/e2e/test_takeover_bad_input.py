@@ -159,10 +159,9 @@ def test_the_brokers_role_changes_neither_terms_nor_tables(deployment, store):
                 "UPDATE crowdveil.plan SET number = 9", "DELETE FROM crowdveil.recovery",
                 "UPDATE crowdveil.version SET schema = 9", "CREATE TABLE crowdveil.more (x int)",
                 "CREATE TABLE public.more (x int)", "ALTER TABLE crowdveil.meta DROP COLUMN code",
-                "CREATE TRIGGER planted BEFORE UPDATE ON crowdveil.meta FOR EACH ROW EXECUTE FUNCTION"
-                " suppress_redundant_updates_trigger()",
-                "DROP SCHEMA crowdveil CASCADE"):
-        with pytest.raises(RuntimeError, match="permission denied|must be owner"):
+                "CREATE TRIGGER planted BEFORE UPDATE ON crowdveil.meta FOR EACH ROW"
+                " EXECUTE FUNCTION suppress_redundant_updates_trigger()", "DROP SCHEMA crowdveil CASCADE"):
+    with pytest.raises(RuntimeError, match="permission denied|must be owner"):
             store.sql(f"SET ROLE {postgres.USER}; {sql}", "crowdveil")
     assert store.sql("SELECT number, id, code FROM crowdveil.term", "crowdveil") == before
 
