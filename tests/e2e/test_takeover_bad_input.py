@@ -154,14 +154,15 @@ def test_what_somebody_has_added_to_the_tables_is_named(deployment, store):
 def test_the_brokers_role_changes_neither_terms_nor_tables(deployment, store):
     Brokers(deployment, store, 1).start_all()
     before = store.sql("SELECT number, id, code FROM crowdveil.term", "crowdveil")
-    for sql in ("UPDATE crowdveil.term SET number = number + 1", "DELETE FROM crowdveil.term", "TRUNCATE crowdveil.term",
-                "DELETE FROM crowdveil.meta", "TRUNCATE crowdveil.meta", "UPDATE crowdveil.release SET number = 9",
-                "UPDATE crowdveil.plan SET number = 9", "DELETE FROM crowdveil.recovery",
-                "UPDATE crowdveil.version SET schema = 9", "CREATE TABLE crowdveil.more (x int)",
-                "CREATE TABLE public.more (x int)", "ALTER TABLE crowdveil.meta DROP COLUMN code",
+    for sql in ("UPDATE crowdveil.term SET number = number + 1", "DELETE FROM crowdveil.term",
+                "TRUNCATE crowdveil.term", "DELETE FROM crowdveil.meta", "TRUNCATE crowdveil.meta",
+                "UPDATE crowdveil.release SET number = 9", "UPDATE crowdveil.plan SET number = 9",
+                "DELETE FROM crowdveil.recovery", "UPDATE crowdveil.version SET schema = 9",
+                "CREATE TABLE crowdveil.more (x int)", "CREATE TABLE public.more (x int)",
+                "ALTER TABLE crowdveil.meta DROP COLUMN code",
                 "CREATE TRIGGER planted BEFORE UPDATE ON crowdveil.meta FOR EACH ROW"
                 " EXECUTE FUNCTION suppress_redundant_updates_trigger()", "DROP SCHEMA crowdveil CASCADE"):
-    with pytest.raises(RuntimeError, match="permission denied|must be owner"):
+        with pytest.raises(RuntimeError, match="permission denied|must be owner"):
             store.sql(f"SET ROLE {postgres.USER}; {sql}", "crowdveil")
     assert store.sql("SELECT number, id, code FROM crowdveil.term", "crowdveil") == before
 
