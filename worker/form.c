@@ -481,7 +481,8 @@ enum cv_err cv_form_start(const struct cv_form_config *config, struct cv_form **
   form->config = *config;
   form->asker =
       (struct cv_asker){.ask = ask, .withdraw = withdraw, .told = told, .knows = knows, .waits = true, .data = form};
-  const struct cv_httpd_config httpd = {.handler = on_request, .completed = on_ended, .data = form};
+  const struct cv_httpd_config httpd = {
+      .proxies = config->proxies, .handler = on_request, .completed = on_ended, .data = form};
   enum cv_err err = add_people(form, why);
   if (err == CV_OK) {
     err = cv_httpd_start(config->loop, config->socket, &httpd, &form->httpd, why);

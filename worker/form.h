@@ -12,6 +12,7 @@
 
 #include <uv.h>
 
+#include "common/admin/forwarded.h"
 #include "common/base/rng.h"
 #include "worker/core.h"
 #include "worker/invited.h"
@@ -22,6 +23,7 @@ struct cv_form_settings {
   char *people; /* file (invited.h) */
   uint64_t steps;
   bool has_tls; /* browsers come over a reverse proxy with TLS */
+  char *proxy;  /* its addresses; NULL: with has_tls those of this machine, else none */
 };
 
 struct cv_form;
@@ -33,6 +35,7 @@ struct cv_form_config {
   uint64_t first, last; /* the gateway's workers */
   int socket;           /* bound; taken, also on failure */
   unsigned port;
+  struct cv_proxies proxies;
   struct cv_rng *rng;
   /* The pool's functions of the same names; called from the loop, never from within a function of the asker. */
   enum cv_err (*answer)(void *data, uint64_t question, const struct cv_score_answer *answer, struct cv_why *why);

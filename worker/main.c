@@ -165,6 +165,11 @@ static const struct cv_config_rule rules[] = {
      .offset = AT(form.has_tls),
      .fallback = "false",
      .help = "browsers reach the form through a reverse proxy with TLS: links begin with https, cookies need it"},
+    {.key = "form_proxy",
+     .type = CV_CONFIG_TEXT,
+     .offset = AT(form.proxy),
+     .help = "IP addresses of the reverse proxy, a list: its X-Forwarded-For or Forwarded says whose request it is "
+             "(default: with form_tls, this machine's)"},
     {.key = "form_people",
      .type = CV_CONFIG_PATH,
      .offset = AT(form.people),

@@ -37,8 +37,9 @@ struct shell {
   struct cv_invited invited;
   int form_socket; /* bound; -1: none, or taken by `form` */
   unsigned form_port;
-  struct cv_form *form; /* NULL: no people give them */
-  struct cv_duo *pairs; /* accept.pairs; owned */
+  struct cv_proxies proxies; /* of the form */
+  struct cv_form *form;      /* NULL: no people give them */
+  struct cv_duo *pairs;      /* accept.pairs; owned */
   size_t pair_count;
   struct cv_session_ops session;
   struct cv_lane *broker, *cobroker; /* NULL while it is not connected */
@@ -475,6 +476,11 @@ static enum cv_err bind_form(struct shell *shell, struct cv_why *why) {
   if (form->people == NULL) {
     return cv_fail(why, CV_ERR_INVALID, "missing form_people; expected the file of the people who may open the form");
   }
+  shell->proxies.has_loopback = form->has_tls;
+  if (form->proxy != NULL && cv_proxies_read(form->proxy, &shell->proxies, why) != CV_OK) {
+    cv_why_prefix(why, "form_proxy");
+    return CV_ERR_FORMAT;
+  }
   CV_TRY(cv_invited_read(form->people, &shell->invited, why));
   return cv_page_bind("form", form->listen, form->hosts != NULL, &shell->form_socket, &shell->form_port, why);
 }
@@ -505,6 +511,7 @@ static enum cv_err open_form(struct shell *shell, struct cv_why *why) {
                                         .last = own->last,
                                         .socket = shell->form_socket,
                                         .port = shell->form_port,
+                                        .proxies = shell->proxies,
                                         .rng = cv_daemon_rng(shell->daemon),
                                         .answer = form_answered,
                                         .pass = passed,

@@ -4,6 +4,31 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/base/text.h"
+
+enum cv_err cv_proxies_read(const char *list, struct cv_proxies *ret, struct cv_why *why) {
+  const char *word;
+  size_t n;
+  *ret = (struct cv_proxies){.count = 0};
+  while ((word = cv_text_word(&list, &n)) != NULL) {
+    if (ret->count == CV_PROXIES_MAX) {
+      return cv_fail(why, CV_ERR_FORMAT, "more than %d addresses", CV_PROXIES_MAX);
+    }
+    if (!cv_ip_read(word, n, &ret->ip[ret->count++])) {
+      return cv_fail(why, CV_ERR_FORMAT, "'%.*s' is no IP address", n < 64 ? (int)n : 64, word);
+    }
+  }
+  return ret->count > 0 ? CV_OK : cv_fail(why, CV_ERR_FORMAT, "empty; expected IP addresses");
+}
+
+bool cv_proxies_have(const struct cv_proxies *proxies, const struct cv_ip *ip) {
+  bool found = proxies->has_loopback && cv_ip_is_loopback(ip);
+  for (size_t i = 0; i < proxies->count; i++) {
+    found = found || memcmp(ip, &proxies->ip[i], sizeof(*ip)) == 0;
+  }
+  return found;
+}
+
 static const char BLANKS[] = " \t";
 
 /* The last element of a list, without blanks around it. */

@@ -9,7 +9,6 @@
 #include <unistd.h>
 #include <utlist.h>
 
-#include "common/admin/forwarded.h"
 #include "common/admin/guard.h"
 #include "common/admin/host.h"
 #include "common/base/clock.h"
@@ -124,14 +123,6 @@ static void drop(void *whose) {
   (void)shutdown(descriptor_of(visitor->connection), SHUT_RDWR);
 }
 
-static bool is_proxy(const struct cv_httpd_proxies *proxies, const struct cv_ip *ip) {
-  bool found = proxies->has_loopback && cv_ip_is_loopback(ip);
-  for (size_t i = 0; i < proxies->count; i++) {
-    found = found || memcmp(ip, &proxies->ip[i], sizeof(*ip)) == 0;
-  }
-  return found;
-}
-
 /* By which the connection counts: its address, or the user at the other end of a Unix socket. */
 static uint64_t number_of(struct visitor *visitor) {
   const struct sockaddr *address =
@@ -143,7 +134,7 @@ static uint64_t number_of(struct visitor *visitor) {
     (void)getsockopt(descriptor_of(visitor->connection), SOL_SOCKET, SO_PEERCRED, &user, &user_n);
     return USER | user.uid;
   }
-  visitor->is_proxy = is_proxy(&visitor->httpd->config.proxies, &ip);
+  visitor->is_proxy = cv_proxies_have(&visitor->httpd->config.proxies, &ip);
   return visitor->is_proxy ? PROXY : cv_ip_network(&ip);
 }
 

@@ -12,7 +12,8 @@
  *     of one address (user)              256; 16
  *     whose first head is not complete   128; 8
  *
- * If there are more, one makes way: the oldest of the address that has most. A request that waits for the server
+ * If there are more, one makes way: the oldest of the address that has most. The address of a request that comes
+ * through a reverse proxy is the one that the proxy names (forwarded.h). A request that waits for the server
  * (cv_httpd_suspend) has no limit here, and never makes way.
  */
 #ifndef CV_ADMIN_HTTPD_H
@@ -22,23 +23,14 @@
 #include <stdbool.h>
 #include <uv.h>
 
+#include "common/admin/forwarded.h"
 #include "common/base/err.h"
-#include "common/base/ip.h"
-
-enum { CV_HTTPD_PROXIES_MAX = 8 };
 
 struct cv_httpd;
 
-/* Reverse proxies, whose word is taken for the address of who asks (forwarded.h). */
-struct cv_httpd_proxies {
-  bool has_loopback; /* every loopback address is one */
-  size_t count;
-  struct cv_ip ip[CV_HTTPD_PROXIES_MAX];
-};
-
 struct cv_httpd_config {
   bool is_private; /* only the owner of the socket's file can connect */
-  struct cv_httpd_proxies proxies;
+  struct cv_proxies proxies;
   MHD_AccessHandlerCallback handler;
   MHD_RequestCompletedCallback completed; /* NULL: none */
   void *data;                             /* of both */

@@ -6,6 +6,7 @@ person at the attacker's own address within five.
 import contextlib
 import http.client
 import re
+import socket
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ import pytest
 from harness.daemon import PYTHON
 from harness.page import Page
 from harness.people import World, item
+from support.address import HOST, free_port
 
 pytestmark = [pytest.mark.usefixtures("worker_program"), pytest.mark.alone]
 DOORS = Path(__file__).parent / "client/doors.py"
@@ -68,7 +70,8 @@ def page(deployment):
     return Page(deployment.thirdparty)
 
 
-@pytest.mark.parametrize("kind, count", [("head", 270), ("head", 400), ("silent", 1500), ("kept", 400), ("deaf", 400)])
+@pytest.mark.parametrize("kind, count", [("head", 270), ("head", 400), ("silent", 1500), ("asking", 400),
+                                         ("deaf", 400)])
 def test_the_form_stays_open(deployment, kind, count):
     world = World(deployment)
     with attacked(kind, world.address, count, "Host: 127.0.0.1"):
@@ -76,19 +79,71 @@ def test_the_form_stays_open(deployment, kind, count):
     assert item(world.person().look()), "and gives questions"
 
 
-def test_bodies_that_never_end_do_not_shut_the_form(deployment):
+@pytest.mark.parametrize("kind, count", [("body", 400), ("kept", 1200)])
+def test_a_person_does_not_shut_the_form(deployment, kind, count):
+    """Only who has a link can owe a body, or have a connection kept."""
     world = World(deployment)
     person = world.person()
     headers = ("Host: 127.0.0.1", f"Cookie: {person.cookie}", "Sec-Fetch-Site: same-origin")
-    with attacked("body", world.address, 400, *headers):
+    with attacked(kind, world.address, count, *headers):
         stays_open(**lets_in(world, "2"))
 
 
-@pytest.mark.parametrize("kind, count", [("head", 400), ("silent", 1500), ("kept", 400), ("deaf", 300)])
+@pytest.mark.parametrize("kind, count", [("head", 400), ("silent", 1500), ("asking", 400), ("deaf", 300)])
 def test_the_page_stays_open(page, kind, count):
     address, headers = f"127.0.0.1:{page.port}", {"Cookie": page.cookie}
     with attacked(kind, address, count, "Host: 127.0.0.1"):
         stays_open(address, "/api/campaigns", headers)
+
+
+def world_behind_a_proxy(deployment, **form):
+    """Its links do not have the port, since browsers do not see it."""
+    address = f"{HOST}:{free_port()}"
+    world = World(deployment, form={"form": address, "form_hosts": HOST, **form})
+    world.address = address
+    return world
+
+
+def begin_post(address, source, person, headers, body):
+    """A connection that has sent the head of a post and half of its body."""
+    host, port = address.rsplit(":", 1)
+    sock = socket.create_connection((host, int(port)), timeout=20, source_address=(source, 0))
+    head = {"Host": address, "Cookie": person.cookie, "Sec-Fetch-Site": "same-origin", "Content-Length": len(body),
+            "Connection": "close", **headers}
+    lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
+    sock.sendall(f"POST /answer HTTP/1.1\r\n{lines}\r\n".encode() + body[:len(body) // 2])
+    return sock
+
+
+@pytest.mark.parametrize("trusted, source, told", [
+    ({"form_tls": True}, "127.0.0.1", "198.51.100.9, 192.0.2.66"),
+    ({"form_tls": True}, "127.0.0.1", "192.0.2.7\r\nX-Forwarded-For: 192.0.2.66"),  # the proxy adds a line of its own
+    ({"form_tls": True}, "127.0.0.1", "192.0.2.7, unknown"),  # as malformed as it can be
+    ({"form_tls": True, "form_proxy": "127.0.0.5, 192.0.2.1"}, ATTACKER, "192.0.2.7"),  # no proxy: a liar
+    ({"form_proxy": "127.0.0.5"}, "127.0.0.5", "2001:db8:6:6::1"),
+])
+def test_behind_a_proxy_an_address_is_the_forwarded_one(deployment, trusted, source, told):
+    """Who floods with bodies pushes out its own, and not one that was begun before and ends after a while."""
+    world = world_behind_a_proxy(deployment, **trusted)
+    attacker, person, proxy = world.person(1), world.person(2), trusted.get("form_proxy", "127.0.0.1").split(",")[0]
+    headers = {"X-Forwarded-For": "192.0.2.66, 192.0.2.7"}
+    slow = begin_post(world.address, proxy, person, headers, b"x" * 100)
+    with attacked("body", world.address, 1300, "Host: 127.0.0.1", f"Cookie: {attacker.cookie}",
+                  "Sec-Fetch-Site: same-origin", f"X-Forwarded-For: {told}", source=source):
+        for _ in range(15):
+            status, seconds = ask(world.address, lets_in(world, "2")["url"], proxy, headers)
+            assert status == 303 and seconds < ELSEWHERE_S
+            time.sleep(.1)
+        slow.sendall(b"x" * 50)
+        assert slow.recv(100).startswith(b"HTTP/1.1 400 "), "the body arrived"
+
+
+@pytest.mark.parametrize("proxies, said", [("proxy.example", "'proxy.example' is no IP address"),
+                                           ("10.0.0.0/8", "'10.0.0.0/8' is no IP address")])
+def test_a_wrong_proxy_is_told_at_the_start(deployment, proxies, said):
+    world = World(deployment, start=False)
+    gateway = world.deployment.start_worker("gateway/101-120", world.file, {**world.settings, "form_proxy": proxies})
+    assert gateway.wait() == 2 and f"form_proxy: {said}" in gateway.text()
 
 
 # ---- who is let in

@@ -25,9 +25,14 @@ def body(headers):
     return (b"POST /answer HTTP/1.1\r\n" + headers + b"Content-Length: 400\r\n\r\n"), b"x"
 
 
+def asking(headers):
+    """A whole request, whose answer ends the connection."""
+    return b"GET /nothing HTTP/1.1\r\n" + headers + b"\r\n", b""
+
+
 def kept(headers):
-    """A whole request, and another one that never ends."""
-    return b"GET /nothing HTTP/1.1\r\n" + headers + b"\r\n", b"G"
+    """A whole post, whose answer does not, and a further head that never ends."""
+    return b"POST /answer HTTP/1.1\r\n" + headers + b"Content-Length: 1\r\n\r\nx", b"G"
 
 
 def deaf(headers):

@@ -264,6 +264,26 @@ static void test_what_is_no_address_is_none(void **state) {
   assert_true(forwarded("192.0.2.1", "for=198.51.100.1", NULL));
 }
 
+static void test_proxies_are_named(void **state) {
+  struct cv_proxies proxies;
+  struct cv_why why;
+  struct cv_ip ip;
+  assert_int_equal(cv_proxies_read("192.0.2.1, 2001:db8::1", &proxies, &why), CV_OK);
+  assert_true(cv_ip_read("192.0.2.1", 9, &ip) && cv_proxies_have(&proxies, &ip));
+  assert_true(cv_ip_read("2001:db8::1", 11, &ip) && cv_proxies_have(&proxies, &ip));
+  assert_true(cv_ip_read("2001:db8::2", 11, &ip) && !cv_proxies_have(&proxies, &ip));
+  assert_true(cv_ip_read("127.0.0.1", 9, &ip) && !cv_proxies_have(&proxies, &ip));
+  static const char *const wrong[] = {"",
+                                      " , ",
+                                      "proxy.example",
+                                      "192.0.2.0/24",
+                                      "192.0.2.1, x",
+                                      "1.1.1.1 1.1.1.2 1.1.1.3 1.1.1.4 1.1.1.5 1.1.1.6 1.1.1.7 1.1.1.8 1.1.1.9"};
+  for (size_t i = 0; i < CV_COUNT(wrong); i++) {
+    assert_int_equal(cv_proxies_read(wrong[i], &proxies, &why), CV_ERR_FORMAT);
+  }
+}
+
 static void test_a_network_counts_as_one(void **state) {
   static const char *const same[] = {"2001:db8:0:1::1", "2001:db8:0:1:ffff::9", "2001:db8:0:2::1"};
   uint64_t number[3];
@@ -289,6 +309,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_a_crowd_has_no_limit_of_its_own, setup, teardown),
       cmocka_unit_test(test_the_last_address_is_the_proxy_s),
       cmocka_unit_test(test_what_is_no_address_is_none),
+      cmocka_unit_test(test_proxies_are_named),
       cmocka_unit_test(test_a_network_counts_as_one),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
