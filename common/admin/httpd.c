@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <utlist.h>
@@ -12,11 +11,11 @@
 #include "common/admin/guard.h"
 #include "common/admin/host.h"
 #include "common/base/clock.h"
+#include "common/base/files.h"
 
 enum {
   MEMORY_BYTES = 32 * 1024,
-  OTHER_FILES = 192, /* of the process */
-  LEAVING = 64,      /* dropped connections that are not closed yet */
+  LEAVING = 64, /* dropped connections that are not closed yet */
   LEAST_CONNECTIONS = 16,
   WRONG_MS = 1000,
   WRONG_MAX = 200
@@ -52,6 +51,7 @@ struct cv_httpd {
   struct MHD_Daemon *daemon;
   struct cv_httpd_config config;
   struct cv_guard_limits limits;
+  struct cv_files files;
   struct cv_guard *guard;
   struct visitor *wrong; /* whose refusal waits, in the order of their times */
   unsigned wrong_n;
@@ -268,34 +268,31 @@ bool cv_httpd_may_refuse(struct MHD_Connection *connection, enum MHD_Result *ret
 
 /* ---- life ---- */
 
+static void free_httpd(struct cv_httpd *httpd) {
+  cv_guard_free(httpd->guard);
+  cv_files_release(&httpd->files);
+  free(httpd);
+}
+
 static void on_closed(uv_handle_t *handle) {
   struct cv_httpd *httpd = handle->data;
   if (--httpd->handles == 0) {
-    cv_guard_free(httpd->guard);
-    free(httpd);
+    free_httpd(httpd);
   }
 }
 
-/* Raises the limit of open files, and lowers the number of connections to what it permits. */
-static enum cv_err allow_files(struct cv_guard_limits *limits, struct cv_why *why) {
-  struct rlimit files;
-  rlim_t needed = (rlim_t)limits->most + OTHER_FILES;
-  if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= needed) {
-    return CV_OK;
+/* Lowers the number of connections to what the system permits. */
+static enum cv_err allow_files(struct cv_httpd *httpd, struct cv_why *why) {
+  struct cv_guard_limits *limits = &httpd->limits;
+  httpd->files = cv_files_reserve(limits->most);
+  if (httpd->files.granted < LEAST_CONNECTIONS + LEAVING) {
+    cv_files_release(&httpd->files);
+    return cv_fail(why, CV_ERR_LIMIT,
+                   "an HTTP server needs %d open files, but the system leaves %u of %llu (ulimit -n)",
+                   LEAST_CONNECTIONS + LEAVING, httpd->files.granted, (unsigned long long)httpd->files.most);
   }
-  rlim_t before = files.rlim_cur;
-  files.rlim_cur = files.rlim_max < needed ? files.rlim_max : needed;
-  if (setrlimit(RLIMIT_NOFILE, &files) != 0) {
-    files.rlim_cur = before;
-  }
-  if (files.rlim_cur < LEAST_CONNECTIONS + LEAVING + OTHER_FILES) {
-    return cv_fail(why, CV_ERR_LIMIT, "the HTTP server needs %d open files, but the system allows %llu (ulimit -n)",
-                   LEAST_CONNECTIONS + LEAVING + OTHER_FILES, (unsigned long long)files.rlim_cur);
-  }
-  if (files.rlim_cur < needed) {
-    limits->most = (unsigned)files.rlim_cur - OTHER_FILES;
-    limits->connections = limits->most - LEAVING;
-  }
+  limits->most = httpd->files.granted;
+  limits->connections = limits->most - LEAVING;
   return CV_OK;
 }
 
@@ -313,8 +310,7 @@ static enum cv_err start_daemon(struct cv_httpd *httpd, int socket, struct cv_wh
 
 /* On failure the socket is closed. */
 static enum cv_err start(struct cv_httpd *httpd, uv_loop_t *loop, int socket, struct cv_why *why) {
-  enum cv_err err = httpd->config.is_private ? CV_OK : allow_files(&httpd->limits, why);
-  err = err == CV_OK ? start_daemon(httpd, socket, why) : err;
+  enum cv_err err = start_daemon(httpd, socket, why);
   if (err != CV_OK) {
     (void)close(socket);
     return err;
@@ -337,10 +333,15 @@ enum cv_err cv_httpd_start(uv_loop_t *loop, int socket, const struct cv_httpd_co
   }
   httpd->config = *config;
   httpd->limits = config->is_private ? PRIVATE : PUBLIC;
-  enum cv_err err = start(httpd, loop, socket, why);
+  enum cv_err err = config->is_private ? CV_OK : allow_files(httpd, why);
   if (err != CV_OK) {
-    cv_guard_free(httpd->guard);
+    (void)close(socket);
     free(httpd);
+    return err;
+  }
+  err = start(httpd, loop, socket, why);
+  if (err != CV_OK) {
+    free_httpd(httpd);
     return err;
   }
   (void)uv_timer_init(loop, &httpd->timer);

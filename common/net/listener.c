@@ -2,9 +2,9 @@
 #include "common/net/listener.h"
 
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <utlist.h>
 
+#include "common/base/files.h"
 #include "common/net/address.h"
 #include "common/net/callers.h"
 #include "common/net/peer_state.h"
@@ -12,7 +12,6 @@
 
 enum {
   BACKLOG = 511,
-  OTHER_FILES = 64,
   RESERVED = 8,     /* one in so many connections is reserved for other roles */
   ACCEPTS_TURN = 16 /* accepted per turn of the loop; others wait for the next one */
 };
@@ -41,6 +40,7 @@ struct cv_listener {
   struct cv_peer_ops ops;
   void *data;
   struct cv_net_limits limits;
+  struct cv_files files;
 };
 
 static void free_if_over(struct cv_listener *listener) {
@@ -53,6 +53,7 @@ static void free_if_over(struct cv_listener *listener) {
     cv_tls_unref(listener->tls);
     cv_hub_unref(listener->hub);
     cv_callers_free(listener->callers);
+    cv_files_release(&listener->files);
     free(listener);
   }
 }
@@ -224,19 +225,14 @@ static void on_turn(uv_prepare_t *handle) {
   }
 }
 
-/* Raises the limit of open files: each connection is one. */
-static enum cv_err allow_files(const struct cv_net_limits *limits, struct cv_why *why) {
-  struct rlimit files;
-  rlim_t needed = (rlim_t)limits->connections + 3 * (rlim_t)limits->handshakes + OTHER_FILES;
-  /* Said at the start, not when the last descriptor is gone and the database cannot open its log. */
-  if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= needed) {
-    return CV_OK;
-  }
-  rlim_t most = files.rlim_max;
-  files.rlim_cur = needed;
-  if (most < needed || setrlimit(RLIMIT_NOFILE, &files) != 0) {
+/* Each connection is an open file: said at the start, not when the database cannot open its log. */
+static enum cv_err allow_files(const struct cv_net_limits *limits, struct cv_files *ret, struct cv_why *why) {
+  unsigned n = limits->connections + 3 * limits->handshakes;
+  *ret = cv_files_reserve(n);
+  if (ret->granted < n) {
+    cv_files_release(ret);
     return cv_fail(why, CV_ERR_LIMIT, "%u connections need %llu open files, but the system allows %llu (ulimit -n)",
-                   limits->connections, (unsigned long long)needed, (unsigned long long)most);
+                   limits->connections, (unsigned long long)ret->needed, (unsigned long long)ret->most);
   }
   return CV_OK;
 }
@@ -277,12 +273,14 @@ enum cv_err cv_listener_bind(uv_loop_t *loop, const char *address, struct cv_tls
                              struct cv_why *why) {
   struct cv_address parsed;
   CV_TRY(cv_address_parse(address, &parsed, why));
-  CV_TRY(allow_files(limits, why));
+  struct cv_files files;
+  CV_TRY(allow_files(limits, &files, why));
   struct cv_listener *listener = calloc(1, sizeof(*listener));
   if (listener == NULL) {
+    cv_files_release(&files);
     return cv_fail(why, CV_ERR_NOMEM, "%s: no memory for a listener", address);
   }
-  *listener = (struct cv_listener){.tls = tls, .ops = *ops, .data = data, .limits = *limits};
+  *listener = (struct cv_listener){.tls = tls, .ops = *ops, .data = data, .limits = *limits, .files = files};
   enum cv_err err = cv_callers_new(limits->hellos, &listener->callers);
   if (err != CV_OK) {
     (void)cv_fail(why, err, "%s: no memory for a listener", address);
@@ -291,6 +289,7 @@ enum cv_err cv_listener_bind(uv_loop_t *loop, const char *address, struct cv_tls
   }
   if (err != CV_OK) {
     cv_callers_free(listener->callers);
+    cv_files_release(&files);
     free(listener);
     return err;
   }

@@ -16,9 +16,9 @@ from urllib.parse import urlencode
 
 import pytest
 
-from harness.daemon import PYTHON
+from harness.daemon import PYTHON, wait_until
 from harness.page import Page
-from harness.people import World, item
+from harness.people import LIMITS, World, item, notice
 from support.address import HOST, free_port
 
 pytestmark = [pytest.mark.usefixtures("worker_program"), pytest.mark.alone]
@@ -67,7 +67,9 @@ def lets_in(world, link="1"):
 @pytest.fixture
 def page(deployment):
     deployment.start_thirdparty({"page": "127.0.0.1:0"})
-    return Page(deployment.thirdparty)
+    made = Page(deployment.thirdparty)
+    made.clock = deployment.clock
+    return made
 
 
 @pytest.mark.parametrize("kind, count", [("head", 270), ("head", 400), ("silent", 1500), ("asking", 400),
@@ -127,15 +129,16 @@ def test_behind_a_proxy_an_address_is_the_forwarded_one(deployment, trusted, sou
     world = world_behind_a_proxy(deployment, **trusted)
     attacker, person, proxy = world.person(1), world.person(2), trusted.get("form_proxy", "127.0.0.1").split(",")[0]
     headers = {"X-Forwarded-For": "192.0.2.66, 192.0.2.7"}
-    slow = begin_post(world.address, proxy, person, headers, b"x" * 100)
-    with attacked("body", world.address, 1300, "Host: 127.0.0.1", f"Cookie: {attacker.cookie}",
-                  "Sec-Fetch-Site: same-origin", f"X-Forwarded-For: {told}", source=source):
-        for _ in range(15):
-            status, seconds = ask(world.address, lets_in(world, "2")["url"], proxy, headers)
-            assert status == 303 and seconds < ELSEWHERE_S
-            time.sleep(.1)
-        slow.sendall(b"x" * 50)
-        assert slow.recv(100).startswith(b"HTTP/1.1 400 "), "the body arrived"
+    with deployment.clock.hold():  # no time is over, so only the limits decide
+        slow = begin_post(world.address, proxy, person, headers, b"x" * 100)
+        with attacked("body", world.address, 1300, "Host: 127.0.0.1", f"Cookie: {attacker.cookie}",
+                      "Sec-Fetch-Site: same-origin", f"X-Forwarded-For: {told}", source=source):
+            for _ in range(15):
+                status, seconds = ask(world.address, lets_in(world, "2")["url"], proxy, headers)
+                assert status == 303 and seconds < ELSEWHERE_S
+                time.sleep(.1)
+            slow.sendall(b"x" * 50)
+            assert slow.recv(100).startswith(b"HTTP/1.1 400 "), "the body arrived"
 
 
 @pytest.mark.parametrize("proxies, said", [("proxy.example", "'proxy.example' is no IP address"),
@@ -144,6 +147,118 @@ def test_a_wrong_proxy_is_told_at_the_start(deployment, proxies, said):
     world = World(deployment, start=False)
     gateway = world.deployment.start_worker("gateway/101-120", world.file, {**world.settings, "form_proxy": proxies})
     assert gateway.wait() == 2 and f"form_proxy: {said}" in gateway.text()
+
+
+# ---- descriptors
+
+
+FEW_FILES = ("bash", "-c", 'ulimit -n "$0"; exec "$@"')
+
+
+@pytest.mark.parametrize("worker, thirdparty", [(1024, 4096), (300, 1600)])
+def test_silent_connections_leave_descriptors_for_the_work(deployment, worker, thirdparty):
+    """A gateway and a third-party that may not open more files do their work beside them."""
+    deployment.prefixes |= {"worker": (*FEW_FILES, str(worker)), "thirdparty": (*FEW_FILES, str(thirdparty))}
+    world = World(deployment, thirdparty={"page": "127.0.0.1:0"})
+    page = Page(deployment.thirdparty)
+    with (attacked("silent", world.address, 2000), attacked("silent", f"127.0.0.1:{page.port}", 2000)):
+        for number in (1, 2):
+            person = world.person(number)
+            status, after = person.send(person.look(), score=3)
+            assert status == 200 and "was counted" in notice(after), after
+        address = deployment.broker.address
+        deployment.broker.kill()  # whoever connects again needs a new descriptor
+        deployment.start_broker({"lease": "5m", "limits": LIMITS, "listen": address})
+        wait_until(lambda: item(world.person(1).look()), "the next question")
+        assert page.campaigns()
+
+
+def test_too_few_files_are_told_at_the_start(deployment):
+    deployment.prefixes |= {"thirdparty": (*FEW_FILES, "1500")}
+    daemon = deployment.launch_thirdparty({"page": "127.0.0.1:0"})
+    assert daemon.wait() != 0
+    assert "an HTTP server needs 80 open files, but the system leaves 28 of 1500 (ulimit -n)" in daemon.text()
+
+
+# ---- times
+
+
+def is_closed(sock):
+    """Whether the other end closes it, soon; it may have answered before."""
+    sock.settimeout(10)
+    try:
+        while sock.recv(65536):
+            pass
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        pass
+    return True
+
+
+def connect(address, sent=b""):
+    host, port = address.rsplit(":", 1)
+    sock = socket.create_connection((host, int(port)), timeout=10)
+    sock.sendall(sent)
+    return sock
+
+
+def test_heads_and_bodies_have_five_seconds_whatever_arrives(deployment):
+    world = World(deployment)
+    person = world.person()
+    def post():
+        return begin_post(world.address, OTHER, person, {}, b"x" * 100)
+    with deployment.clock.hold() as clock:
+        silent, head, late_head = connect(world.address), connect(world.address), connect(world.address)
+        body, late_body = post(), post()
+        for _ in range(7):
+            clock.advance(700)
+            head.sendall(b"GET / HTTP/1.1\r\n" if _ == 0 else b"X: y\r\n")
+            late_head.sendall(b"GET / HTTP/1.1\r\n" if _ == 0 else b"X: y\r\n")
+            body.sendall(b"x")
+            late_body.sendall(b"x")
+        head.sendall(f"Host: {world.address}\r\n\r\n".encode())
+        body.sendall(b"x" * 43)
+        assert head.recv(100).startswith(b"HTTP/1.1 403 ") and body.recv(100).startswith(b"HTTP/1.1 400 ")
+        clock.advance(200)
+        for sock in (silent, late_head, late_body):
+            assert is_closed(sock)
+
+
+def test_a_connection_is_kept_for_fifteen_seconds(deployment):
+    world = World(deployment)
+    person = world.person()
+    with deployment.clock.hold() as clock:
+        socks = [begin_post(world.address, OTHER, person, {"Connection": "keep-alive"}, b"x" * 100) for _ in range(2)]
+        for sock in socks:
+            sock.sendall(b"x" * 50)
+            assert sock.recv(65536).startswith(b"HTTP/1.1 400 ")
+        clock.advance(14_900)
+        socks[0].sendall(f"GET / HTTP/1.1\r\nHost: {world.address}\r\n\r\n".encode())
+        assert socks[0].recv(100).startswith(b"HTTP/1.1 403 ")
+        clock.advance(200)
+        assert is_closed(socks[1])
+
+
+def test_an_answer_has_half_a_minute_to_be_read(deployment):
+    """However slowly it is read."""
+    world = World(deployment)
+    person = world.person()
+    post = (f"POST /answer HTTP/1.1\r\nHost: {world.address}\r\nCookie: {person.cookie}\r\n"
+            "Sec-Fetch-Site: same-origin\r\nContent-Length: 1\r\n\r\nx").encode() * 1000
+    with deployment.clock.hold() as clock, socket.socket() as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        host, port = world.address.split(":")
+        sock.connect((host, int(port)))
+        sock.settimeout(2)
+        with pytest.raises(TimeoutError):
+            while True:
+                sock.sendall(post)  # until the server has no room for answers, and reads no more
+        for _ in range(7):
+            clock.advance(4000)
+            assert sock.recv(100)
+        clock.advance(3000)
+        assert is_closed(sock)
 
 
 # ---- who is let in

@@ -23,7 +23,7 @@ COMMON = ("base", "sys", "crypto", "turn", "daemon", "db", "net", "config", "cha
 LAYERS = (
     # common, in the order of its parts: a part may include those before it
     Layer("sys", ("common/base/log.[ch]", "common/base/finding.[ch]", "common/base/clock.[ch]",
-                  "common/base/ip.[ch]", "common/base/private.[ch]"), False, BASE),
+                  "common/base/files.[ch]", "common/base/ip.[ch]", "common/base/private.[ch]"), False, BASE),
     Layer("base", ("common/base/*",), True, ()),
     Layer("noise", ("common/noise/*",), True, BASE),
     # Prio3: a worker splits tokens, the brokers check shares; what does the one never uses what does the other

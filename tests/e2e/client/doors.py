@@ -4,6 +4,7 @@ Hostile clients of an HTTP server: `doors.py KIND ADDRESS COUNT SOURCE [HEADER].
 opens each again once it is closed, and prints "on" when as many have been opened. Runs until it is killed.
 """
 import os
+import resource
 import selectors
 import socket
 import sys
@@ -111,5 +112,7 @@ class Crowd:
 
 if __name__ == "__main__":
     os.nice(10)
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
     _, named, where, many, whence, *lines = sys.argv
     Crowd(globals()[named], where, int(many), whence, "".join(line + "\r\n" for line in lines).encode()).run()

@@ -82,9 +82,10 @@ def given_means(deployment, arms):
 class World:
     """A campaign of three items and a gateway with a form. `cobroker`: as in Deployment.up()."""
 
-    def __init__(self, deployment, people=2, broker=None, accept=None, start=True, form=None, cobroker=None, **changes):
+    def __init__(self, deployment, people=2, broker=None, accept=None, start=True, form=None, cobroker=None,
+                 thirdparty=None, **changes):
         self.deployment, self.folder = deployment, deployment.folder
-        deployment.up(broker={"lease": "5m", "limits": LIMITS, **(broker or {})}, cobroker=cobroker)
+        deployment.up(thirdparty, {"lease": "5m", "limits": LIMITS, **(broker or {})}, cobroker)
         items = ", ".join(f"{{name: '{name}', mean: 0.5}}" for name in NAMES)
         self.file = self.folder / "campaign.yaml"
         self.file.write_text(f"campaign: dinner\nitems: {{list: [{items}]}}\npolicy: {{name: ppar, alpha: 0.3}}\n"
