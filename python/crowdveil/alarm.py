@@ -16,8 +16,8 @@ AGAIN_S = 1.0  # the code may catch the first one
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
     """
-    Raises Slow in code that takes longer (0: no limit), by SIGALRM. So it works in a program's main thread only, and not
-    in code in C that does not return to Python.
+    Raises Slow in code that takes longer (0: no limit), by SIGALRM. So it works in a program's main thread only, and
+    not in code in C that does not return to Python.
     """
     if not seconds or threading.current_thread() is not threading.main_thread():
         yield

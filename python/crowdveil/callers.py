@@ -10,9 +10,9 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
-HANDSHAKES = 128   # unfinished ones that have sent a whole hello, and as many that have not
+HANDSHAKES = 128, 64  # unfinished ones: that have not sent a whole hello, and that have, which cost Python far more
 HANDSHAKE_S = 10.0
-HELLOS = 200       # a second that are answered for one address
+HELLOS = 100       # a second that are answered for one address
 STRANGERS = 4      # times as many for all unknown addresses together
 KNOWN_S = 600.0    # after a handshake that was completed
 FREE = 4           # unfinished handshakes of a known address that claim no place
@@ -76,7 +76,7 @@ class Callers:
         """Returns the one that has to leave: the oldest of the address that claims most."""
         stage = self.stages[call.stage]
         stage[id(call)] = call
-        if len(stage) <= HANDSHAKES:
+        if len(stage) <= HANDSHAKES[call.stage]:
             return None
         claims = {address: self.all[address].claim(now) for address in {each.address for each in stage.values()}}
         others = [each for each in stage.values() if each is not call]

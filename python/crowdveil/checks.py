@@ -143,7 +143,8 @@ def _recruitment(spec: Any) -> None:
 def _edges(spec: Any) -> None:
     edges = list(zip(spec.edges[::2], spec.edges[1::2]))
     if any(a >= b or b >= spec.arms for a, b in edges) or any(a >= b for a, b in zip(edges, edges[1:])):
-        raise Unfit(f"edges; expected pairs of arms below {spec.arms}, the lower one first, each once, in ascending order")
+        raise Unfit(f"edges; expected pairs of arms below {spec.arms}, the lower one first, each once, in ascending "
+                    "order")
 
 
 def _pairs(spec: Any) -> None:
@@ -155,8 +156,8 @@ def _brokers(spec: Any) -> None:
     if spec.brokers == 0 and spec.score_bits == 0:
         return
     if spec.brokers != 2 or spec.score_bits not in (BIT, SCORE) or spec.edges:
-        raise Unfit(f"{spec.brokers} brokers, shares of {spec.score_bits} bits; expected 2 and {BIT} or {SCORE} without a "
-                    "feedback graph, or 0 and 0")
+        raise Unfit(f"{spec.brokers} brokers, shares of {spec.score_bits} bits; expected 2 and {BIT} or {SCORE} without "
+                    "a feedback graph, or 0 and 0")
     if spec.score_bits != BIT and (spec.pairs or spec.privatizer.name == "randomized-response"):
         raise Unfit(f"score_bits is {spec.score_bits}, but each token is one bit; expected {BIT}")
     if spec.privatizer.name == "laplace" or spec.mechanism.name in MECHANISMS and spec.mechanism.name not in COVERING:

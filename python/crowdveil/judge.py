@@ -58,7 +58,8 @@ def reason_of(policy: str, what: str, error: BaseException) -> tuple[str, str]:
 
 def refusal_of(policy: str, error: BaseException) -> str:
     """Why a campaign cannot begin."""
-    return clean(error) if isinstance(error, (ValueError, Error)) and str(error) else reason_of(policy, "its start", error)[0]
+    is_said = isinstance(error, (ValueError, Error)) and str(error)
+    return clean(error) if is_said else reason_of(policy, "its start", error)[0]
 
 
 def _number(value: int) -> str:
@@ -73,7 +74,8 @@ def _want(each: Any, spec: Spec) -> Want:
     if not (0 if spec.edges else 1) <= want.tokens < U32:
         raise ValueError(f"a plan asks for {_number(want.tokens)} tokens of arm {want.arm}; expected 1 to {U32 - 1}")
     if not 0 <= want.opponent <= (spec.arms if spec.pairs else 0) or want.opponent == want.arm + 1:
-        raise ValueError(f"a plan compares arm {want.arm} with {_number(want.opponent)}; expected 1 + another arm, or 0")
+        raise ValueError(f"a plan compares arm {want.arm} with {_number(want.opponent)}; expected 1 + another arm, or "
+                         "0")
     return want
 
 
@@ -96,8 +98,8 @@ def _standing(given: Any, arms: int) -> Standing:
                                                           given.tokens))
     fits = 1 <= level <= last if held else last == 0
     if not (0 <= held < HELD_COUNT and fits and 0 <= level <= arms and last <= arms and 0 <= tokens < U64):
-        raise ValueError(f"an impossible standing of arm {_number(arm)}: class {_number(level)} to {_number(last)}, held "
-                         f"{_number(held)}, {_number(tokens)} tokens")
+        raise ValueError(f"an impossible standing of arm {_number(arm)}: class {_number(level)} to {_number(last)}, "
+                         f"held {_number(held)}, {_number(tokens)} tokens")
     mean, radius = float(given.mean), float(given.radius)
     return Standing(arm, level, tokens, mean if math.isfinite(mean) else 0.0,
                     radius if math.isfinite(radius) and radius >= 0 else 1.0, last, held, bool(given.contradicts))

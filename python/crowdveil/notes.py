@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 Log lines that a peer causes, bounded as common/base/log_limit.h bounds those of the C programs: the first lines of a
-kind are written, further ones are counted for a minute, and one line then tells their number. Pure: time is an argument.
+kind are written, further ones are counted for a minute, and one line then tells their number. Pure: time is an
+argument.
 """
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ class ThirdParty:
             listener = Listener(*self.listen, self.tls, self._serve)
             self.address = listener.address
             log.info("ready on %s", self.address)
-            tasks = [asyncio.ensure_future(listener.run()), asyncio.ensure_future(self._tick())]
+            tasks = [asyncio.ensure_future(listener.run()), asyncio.ensure_future(self._tick(listener))]
             await self._over.wait()
             for task in tasks:
                 task.cancel()
@@ -144,10 +144,11 @@ class ThirdParty:
         for line in self.notes.sums(asyncio.get_running_loop().time(), early):
             log.info("%s", line)
 
-    async def _tick(self) -> None:
+    async def _tick(self, listener: Listener) -> None:
         while True:
             await asyncio.sleep(TICK_S)
             self._sum()
+            listener.tidy()
 
     # --- connections
 

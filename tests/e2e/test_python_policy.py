@@ -94,7 +94,8 @@ def test_a_policy_that_cannot_take_its_state_back_ends_its_campaign(stage):
     ranker.daemon.kill()
     ranker.start()
     result = requester.wait(campaigns[0])
-    assert result.end == End.REFUSED and "policy failing has failed in load: OSError: the file of weights is gone" in result.progress.why
+    assert result.end == End.REFUSED
+    assert "policy failing has failed in load: OSError: the file of weights is gone" in result.progress.why
     goes_on(requester, campaigns[1])
     ranker.daemon.kill()
     ranker.start()

@@ -23,6 +23,14 @@ class Narrow(Twice):
     name, params = "narrow", {"tokens": (1, 1000)}
 
 
+class Ppar(Twice):
+    """Is called like a policy of the C third-party, for peers that speak to both."""
+    name, params = "ppar", {"alpha": (0, 1), "tokens_per_round": (1, 1 << 24)}
+
+    def step(self, plan):
+        return [(arm, int(self.param("tokens_per_round", 6000))) for arm in range(self.spec.arms)]
+
+
 class Failing(Twice):
     """Does the first plan, then what `how` says."""
     name = "failing"
@@ -83,7 +91,8 @@ class Failing(Twice):
 def main(listen, state, patience, *files):
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     try:
-        ThirdParty([Twice, Narrow, Failing], listen, Tls(*files), state, patience=float(patience)).run()
+        ThirdParty([Twice, Narrow, Ppar, Failing], listen, Tls(*files), state, ["main", "mallory"],
+                   patience=float(patience)).run()
     except Error as error:
         sys.exit(f"ranker: {error}")
 
