@@ -19,15 +19,41 @@ static void give_up(struct cv_client *client, const char *text) {
   }
 }
 
+/* An attempt that has begun may take the time of a handshake. */
 static void on_patience(uv_timer_t *timer) {
   struct cv_client *client = timer->data;
-  give_up(client, client->why.text);
+  client->is_late = true;
+  if (client->why.text[0] != '\0') {
+    give_up(client, client->why.text);
+  }
+}
+
+static void on_no_answer(uv_timer_t *timer) {
+  struct cv_client *client = timer->data;
+  char line[64];
+  (void)snprintf(line, sizeof(line), "no whole answer within %s", cv_text_time(client->answer_ms).text);
+  if (!client->follows || !client->was_answered) {
+    give_up(client, line);
+  } else if (client->peer != NULL) {
+    cv_peer_close(client->peer, line); /* a campaign goes on while its broker does not */
+  }
+}
+
+/* The answer's time begins with the request, not with its repetition after a lost connection. */
+static void await_answer(struct cv_client *client, bool is_new) {
+  if (client->answer_ms > 0 && !client->stopped && (is_new || !uv_is_active((const uv_handle_t *)&client->answer))) {
+    (void)uv_timer_start(&client->answer, on_no_answer, client->answer_ms, 0);
+  }
 }
 
 /* Starts the patience timer, unless it runs; `why` is the failure to report when it expires. */
 static void wait_for_broker(struct cv_client *client, const struct cv_why *why) {
   client->why = *why;
   if (client->stopped) {
+    return;
+  }
+  if (client->is_late) {
+    give_up(client, why->text);
     return;
   }
   if (!uv_is_active((const uv_handle_t *)&client->patience)) {
@@ -43,7 +69,10 @@ static enum cv_err send_hello(struct cv_client *client) {
   return cv_peer_send(client->peer, client->bytes.data, client->bytes.len);
 }
 
-static void send_request(struct cv_client *client) {
+static void send_request(struct cv_client *client, bool is_new) {
+  if (client->request.len > 0) {
+    await_answer(client, is_new);
+  }
   if (client->request.len > 0 && cv_peer_send(client->peer, client->request.data, client->request.len) != CV_OK) {
     cv_peer_close(client->peer, "cannot send the request");
   }
@@ -58,12 +87,13 @@ static void on_opened(struct cv_peer *peer, const struct cv_identity *identity) 
   client->was_open = true;
   cv_peer_widen(peer, CV_LARGE_FRAME_BYTES, CV_LARGE_FRAME_BYTES);
   (void)uv_timer_stop(&client->patience);
+  client->is_late = false;
   /* The hello must be the first message; then the request, which may be the one from before a disconnection. */
   if (send_hello(client) != CV_OK) {
     cv_peer_close(peer, "cannot send the hello");
     return;
   }
-  send_request(client);
+  send_request(client, false);
 }
 
 static void on_frame(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
@@ -88,6 +118,10 @@ static void on_frame(struct cv_peer *peer, const uint8_t *bytes, size_t n) {
     (void)snprintf(line, sizeof(line), "the broker ended the connection: %s", frame.goodbye);
     give_up(client, line);
   } else if (frame.kind != CV_ORDER_NONE) {
+    client->was_answered = true;
+    if (client->follows) {
+      (void)uv_timer_stop(&client->answer);
+    }
     client->ops.answer(client->data, &frame);
   }
 }
@@ -128,7 +162,9 @@ enum cv_err cv_client_start(struct cv_client *client, uv_loop_t *loop, const str
   CV_TRY(cv_dialer_start(loop, settings->broker, client->tls, &peer_ops, client, on_no_connection, &CV_NET_DEFAULTS,
                          cv_clock_wall_ms(), &client->dialer, why));
   (void)uv_timer_init(loop, &client->patience);
-  client->patience.data = client;
+  (void)uv_timer_init(loop, &client->answer);
+  client->patience.data = client->answer.data = client;
+  (void)uv_timer_start(&client->patience, on_patience, patience_ms, 0);
   client->started = true;
   return CV_OK;
 }
@@ -140,7 +176,7 @@ void cv_client_ask(struct cv_client *client, const struct cv_order_frame *frame)
     cv_buf_clear(&client->request);
     give_up(client, "the request is too large for one message");
   } else if (client->peer != NULL) {
-    send_request(client);
+    send_request(client, true);
   }
 }
 
@@ -149,6 +185,7 @@ void cv_client_stop(struct cv_client *client) {
     client->stopped = true;
     cv_dialer_stop(client->dialer);
     uv_close((uv_handle_t *)&client->patience, NULL);
+    uv_close((uv_handle_t *)&client->answer, NULL);
   }
 }
 
@@ -243,6 +280,9 @@ int cv_client_follow(const struct cv_config_table *table, const struct cv_client
   } else if (cv_client_start(&run.client, &loop, settings, settings->patience_ms, &ops, &run, &why) != CV_OK) {
     run.status = cv_command_fail(table, 2, "%s", why.text);
   } else {
+    run.client.follows = lost != NULL;
+    run.client.answer_ms =
+        settings->patience_ms > CV_CLIENT_ANSWER_MS ? settings->patience_ms : (uint64_t)CV_CLIENT_ANSWER_MS;
     cv_client_ask(&run.client, request);
   }
   (void)uv_run(&loop, UV_RUN_DEFAULT);

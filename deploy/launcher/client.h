@@ -26,6 +26,10 @@ struct cv_client_settings {
   uint64_t reconnect_ms;         /* for the broker after a lost connection; 0: patience_ms; likewise */
 };
 
+/* For a whole answer, from the request on, however many frames it has and however slowly they come; a longer patience
+ * counts in its place. A command that follows a campaign waits so long for the first message of an answer. */
+enum { CV_CLIENT_ANSWER_MS = 30000 };
+
 /* The rule for `reconnect_ms`, for a command that follows a campaign. */
 #define CV_CLIENT_RECONNECT_RULE(at)                                                                            \
   {                                                                                                             \
@@ -85,12 +89,15 @@ struct cv_client {
   struct cv_tls *tls;
   struct cv_dialer *dialer;
   struct cv_peer *peer; /* while open */
-  uv_timer_t patience;
+  uv_timer_t patience, answer;
   uint64_t patience_ms, reconnect_ms;
+  uint64_t answer_ms; /* 0: no limit */
   struct cv_buf request, bytes;
   struct cv_arena decoding, encoding;
   struct cv_why why; /* the last failure */
   bool started, failed, stopped, was_open;
+  bool is_late; /* the patience is over, and the first attempt goes on */
+  bool follows, was_answered;
 };
 
 /* Starts to connect. Errors are about the TLS files or the address, that is, the caller's configuration. */

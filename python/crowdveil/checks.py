@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What a broker sends to a third-party is checked before a policy sees it, by the rules of the C programs: the form of
-messages as in proto/codec (ProtocolError, which ends the connection), the meaning of a campaign as in
+What a broker sends is checked by the rules of the C programs before a policy or an answer function sees it: the form
+of messages as in proto/codec (ProtocolError, which ends the connection), the meaning of a campaign as in
 common/base/spec.c (Unfit, which refuses the campaign).
 """
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .model import End
 
 ARMS_MAX, EDGES_MAX, PARAMS_MAX, GROUPS_MAX = 131_072, 65_536, 32, 24
 NAME_BYTES, ITEM_BYTES, WORD_BYTES, WHY_BYTES = 63, 255, 31, 255
-PLAN_TOKENS_MAX = 1 << 24
+TICKET_BYTES, SESSION_BYTES, VALUES_MAX = 48, 16, 64
 COST_MAX = 10 ** 12
 BUDGET_MAX = COST_MAX * 10 ** 6
 ENDS = 1 + max(End)
@@ -110,18 +110,74 @@ def _reason(message: Any) -> None:
         raise _bad(f"reason {message.reason}")
 
 
-def check_form(envelope: Any) -> None:
-    """Of a rank.Envelope that a broker may send."""
+def _greetings(envelope: Any) -> None:
     if envelope.HasField("hello"):
         _text(envelope.hello.program, NAME_BYTES, "the name of a program")
     if envelope.HasField("goodbye"):
         _text(envelope.goodbye.why, WHY_BYTES, "a goodbye")
+
+
+def check_form(envelope: Any) -> None:
+    """Of a rank.Envelope that a broker may send."""
+    _greetings(envelope)
     for kind, check in (("opens", _open), ("recorded", _recorded), ("releases", _release), ("refused", _reason),
                         ("stops", _reason)):
         for message in getattr(envelope, kind):
             check(message)
     for message in envelope.refused:
         _text(message.why, WHY_BYTES, "the reason of a refusal")
+
+
+# --- the form of messages to workers
+
+
+def _terms(terms: Any) -> None:
+    if not terms.id or terms.arms > ARMS_MAX:
+        raise _bad(f"campaign {terms.id} of {terms.arms} arms; expected a number from 1 on, and at most {ARMS_MAX}")
+    _text(terms.name, NAME_BYTES, "the campaign's name")
+    _text(terms.requester, NAME_BYTES, "the requester's name")
+    _choice(terms.privatizer)
+    _choice(terms.mechanism)
+    if terms.HasField("scale"):
+        _scale(terms.scale)
+    split = terms.split
+    if terms.HasField("split") and (split.score_bits not in (BIT, SCORE) or [
+            len(each) for each in (split.database, split.spec, split.key)] != [16, 32, 32]):
+        raise _bad("shares of other bits, or a key of another length")
+
+
+def _assign(message: Any) -> None:
+    played, shown = message.arms[:1], list(message.arms[1:])
+    if len(message.ticket) != TICKET_BYTES or not 1 <= len(message.arms) <= VALUES_MAX:
+        raise _bad("an assignment with another ticket, or of no or too many arms")
+    if max(message.arms) >= ARMS_MAX or message.opponent > ARMS_MAX or message.opponent and shown:
+        raise _bad("an assignment of arms out of range, or of several with an opponent")
+    if any(a >= b for a, b in zip(shown, shown[1:])) or played[0] in shown:
+        raise _bad(f"an assignment of arms {list(message.arms)}; expected each once, in ascending order from the second")
+
+
+def _ack(message: Any) -> None:
+    if len(message.ticket) != TICKET_BYTES or not 1 <= message.verdict <= 4:
+        raise _bad("an acknowledgement of another ticket or verdict")
+    _text(message.why, WHY_BYTES, "a reason")
+
+
+def check_crowd(envelope: Any) -> None:
+    """Of a crowd.Envelope or a share.Envelope that a broker or co-broker may send to a worker."""
+    _greetings(envelope)
+    if hasattr(envelope, "assigns"):
+        for kind, check in (("campaigns", _terms), ("assigns", _assign), ("acks", _ack)):
+            for message in getattr(envelope, kind):
+                check(message)
+        told = envelope.backoffs
+    else:
+        for session in envelope.sessions:
+            _terms(session.terms)
+            if len(session.id) != SESSION_BYTES:
+                raise _bad(f"a session's id of {len(session.id)} bytes; expected {SESSION_BYTES}")
+        told = envelope.turned
+    for message in told:
+        _text(message.why, WHY_BYTES, "a reason")
 
 
 # --- the meaning of a campaign
@@ -156,8 +212,8 @@ def _brokers(spec: Any) -> None:
     if spec.brokers == 0 and spec.score_bits == 0:
         return
     if spec.brokers != 2 or spec.score_bits not in (BIT, SCORE) or spec.edges:
-        raise Unfit(f"{spec.brokers} brokers, shares of {spec.score_bits} bits; expected 2 and {BIT} or {SCORE} without "
-                    "a feedback graph, or 0 and 0")
+        raise Unfit(f"{spec.brokers} brokers, shares of {spec.score_bits} bits; expected 2 and {BIT} or {SCORE} "
+                    "without a feedback graph, or 0 and 0")
     if spec.score_bits != BIT and (spec.pairs or spec.privatizer.name == "randomized-response"):
         raise Unfit(f"score_bits is {spec.score_bits}, but each token is one bit; expected {BIT}")
     if spec.privatizer.name == "laplace" or spec.mechanism.name in MECHANISMS and spec.mechanism.name not in COVERING:

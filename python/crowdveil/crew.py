@@ -21,6 +21,7 @@ from .split import Place, measure
 from .wire import GRID, MICRO
 
 CREDIT_MAX = 8192
+CAMPAIGNS_MAX = 64  # that a broker may have told the terms of and not ended
 ANY = 0            # behind a privatizer a question is one of the name, whatever the number of the campaign
 NEVER = 1 << 62    # given by a worker that no campaign wants any more
 PROBE_S = 1.0      # between arrivals of one worker, while no known campaign wants any
@@ -296,6 +297,8 @@ class Crew:
 
     def _terms(self, message: Any) -> None:
         before = self.campaigns.get(message.id)
+        if before is None:
+            self._make_room()
         law = None
         try:
             if message.name != self.campaign:
@@ -326,6 +329,19 @@ class Crew:
             self.next = 0  # workers that left may be wanted by the new campaign
         elif message != before.message:
             self._end(message.id)
+
+    def _make_room(self) -> None:
+        """A campaign that has ended, or was declined, is forgotten for a new one, unless tokens of it wait."""
+        if len(self.campaigns) < CAMPAIGNS_MAX:
+            return
+        waiting = {token.campaign for token in self.pending.values()}
+        waiting.update(question.campaign for question in self.questions.values())
+        over = [number for number, terms in self.campaigns.items()
+                if (terms.done or terms.law is None) and number not in waiting]
+        if not over:
+            raise ProtocolError(f"the broker opened more than {CAMPAIGNS_MAX} campaigns at once")
+        del self.campaigns[over[0]]
+        self.sessions.of.pop(over[0], None)
 
     def _rule(self, message: Any, law: Law) -> tuple[Any, ...]:
         """Ends with whether each question is asked of a worker once: behind a privatizer whatever the broker says,
@@ -368,8 +384,13 @@ class Crew:
         if terms.given[worker] >= terms.message.tokens_per_worker:
             raise ProtocolError(f"the broker asks worker {worker} for more than the {terms.message.tokens_per_worker} "
                                 "tokens of the terms")
-        if not arms or max(arms) >= terms.message.arms:
-            raise ProtocolError(f"an assignment of arms {arms}; expected arms below {terms.message.arms}")
+        if not arms or max(arms) >= terms.message.arms or len(set(arms)) < len(arms):
+            raise ProtocolError(f"an assignment of arms {arms}; expected arms below {terms.message.arms}, each "
+                                "once")
+        pairs, opponent = getattr(terms.message, "pairs", False), getattr(message, "opponent", 0)
+        if bool(opponent) != pairs or opponent > terms.message.arms or pairs and opponent - 1 in arms:
+            raise ProtocolError(f"an assignment of arms {arms} with opponent {opponent}; expected another arm in a "
+                                "campaign of pairs, else 0")
         if message.ticket in self.pending or message.ticket in self.questions:
             raise ProtocolError("the broker assigned an unacknowledged ticket again")
         if len(self.pending) + len(self.questions) >= 2 * self.credit:

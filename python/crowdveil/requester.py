@@ -14,13 +14,13 @@ from .errors import Error, Lost, Moved, ProtocolError, Refused
 from .model import Accepted, Export, Gold, Progress, Result, Spec, Standing, Statement, Status
 from .schema import schema
 from .wire import (LARGE_FRAME_LIMIT, QUIET_S, Addresses, Closing, Connection, Tls, Turns, check_hello, decode, goodbye,
-                   hello, lost, opened)
+                   hello, left, lost, opened)
 
 
 class Requester(Closing):
     """
     One connection; `with` closes it. `broker_name` is the name in the broker's certificate, None for any; `timeout` is
-    the number of seconds to wait for an answer. Requests are answered in order, one at a time.
+    the number of seconds for a whole answer, and for a connection. Requests are answered in order, one at a time.
 
     `address` may be several, of a broker's processes of which one is active. Then a lost connection is made again, for
     up to `timeout` seconds, and the request sent again; every request can be repeated. With one address this is so if
@@ -32,6 +32,7 @@ class Requester(Closing):
         self.turns, self.tls, self.broker_name = Turns(address), opened(tls), broker_name
         self.patience = timeout
         self.timeout: Optional[float] = timeout
+        self.until: Optional[float] = None  # of the answer to the last request
         self.lost_at: Optional[float] = None  # since when nothing was heard after a loss
         self.request = b""
         self._connect()
@@ -49,8 +50,8 @@ class Requester(Closing):
             try:
                 self.connection = Connection(self.address, self.tls, name=self.broker_name, limit=LARGE_FRAME_LIMIT,
                                              timeout=min(self.patience, self.turns.limit or self.patience))
+                self.connection.send(hello("order").SerializeToString(), time.monotonic() + self.patience)
                 self.connection.sock.settimeout(self.timeout)
-                self.connection.send(hello("order").SerializeToString())
                 self.greeted = False
                 self.turns.begin()
                 return
@@ -63,45 +64,53 @@ class Requester(Closing):
                 missed.clear()
                 time.sleep(pause)
 
-    def _again(self, why: Lost) -> None:
+    def _again(self, why: Lost, until: Optional[float]) -> None:
         """Connects again after a loss, and sends the request again; raises `why` if that is not to be."""
         while True:
             now = time.monotonic()
             self.lost_at = now if self.lost_at is None else self.lost_at
-            if now > self.lost_at + self.patience or not (self.turns.are_several or isinstance(why, Moved)):
+            late = until is not None and now > until
+            if late or now > self.lost_at + self.patience or not (self.turns.are_several or isinstance(why, Moved)):
                 raise why
             self.connection.close()
             time.sleep(self.turns.lost())
             self._connect(self.lost_at + self.patience)
             try:
-                self.connection.send(self.request)
+                self.connection.send(self.request, until)
                 return
             except OSError as error:
                 why = lost(self.address, error)
 
-    def _receive(self) -> Optional[bytes]:
+    def _receive(self, until: Optional[float]) -> Optional[bytes]:
         """The next frame, or None at the end. Lost: the broker is silent, and another address answers."""
-        began, timeout = time.monotonic(), self.timeout
+        began = time.monotonic()
         while self.turns.are_several:
-            quiet = time.monotonic() - max(began, self.connection.heard)
-            if timeout is not None and quiet >= timeout:
-                raise socket.timeout
+            now = time.monotonic()
+            quiet = now - max(began, self.connection.heard)
             pause = QUIET_S * (1 if quiet < QUIET_S else random.uniform(.5, 1))
-            self.connection.sock.settimeout(pause if timeout is None else min(pause, timeout - quiet))
             try:
-                return self.connection.receive()
+                return self.connection.receive(now + (pause if until is None else min(pause, left(until))))
             except socket.timeout:
+                if until is not None:
+                    left(until)
+                if time.monotonic() - self.connection.heard < QUIET_S:
+                    continue  # a long frame is on its way
                 other = self.turns.knock()
                 if other is not None and not self.connection.has_data():
                     raise self.turns.leave(other) from None
-            finally:
-                self.connection.sock.settimeout(timeout)
-        return self.connection.receive()
+        if until is None:
+            self.connection.sock.settimeout(None)
+        return self.connection.receive(until)
 
     # --- requests and answers as messages
 
+    def _limit(self) -> Optional[float]:
+        """Of an answer that begins now."""
+        return None if self.timeout is None else time.monotonic() + self.timeout
+
     def ask(self, **request: Any) -> None:
         """Sends one request: the field's name and its message's fields."""
+        self.until = self._limit()
         (kind, values), = request.items()
         envelope = schema("order").Envelope()
         message = getattr(envelope, kind)
@@ -113,26 +122,27 @@ class Requester(Closing):
                 setattr(message, key, value)
         self.request = envelope.SerializeToString()
         try:
-            self.connection.send(self.request)
+            self.connection.send(self.request, self.until)
         except OSError as error:
-            self._again(lost(self.address, error))
+            self._again(lost(self.address, error), self.until)
 
-    def answer(self) -> Any:
-        """The next envelope with more than a hello. Refused: the broker's error. Lost: the end of the connection, or no
-        answer in time."""
+    def answer(self, until: Optional[float] = None) -> Any:
+        """The next envelope with more than a hello, by this time (None: within the timeout from now on). Refused: the
+        broker's error. Lost: the end of the connection, or no answer in time."""
+        until = self._limit() if until is None else until
         while True:
             try:
-                payload = self._receive()
+                payload = self._receive(until)
             except Lost as why:
-                self._again(why)
+                self._again(why, until)
                 continue
             except socket.timeout as error:
                 raise lost(self.address, error) from error
             except OSError as error:
-                self._again(lost(self.address, error))
+                self._again(lost(self.address, error), until)
                 continue
             if payload is None:
-                self._again(Lost(f"{self.address}: the broker closed the connection"))
+                self._again(Lost(f"{self.address}: the broker closed the connection"), until)
                 continue
             envelope = decode("order", payload)
             check_hello(envelope, self.greeted)
@@ -141,7 +151,7 @@ class Requester(Closing):
                 end = goodbye(self.address, "broker", envelope.goodbye.why)
                 if not isinstance(end, Moved):
                     raise end
-                self._again(end)
+                self._again(end, until)
                 continue
             if envelope.HasField("error"):
                 raise Refused(envelope.error.why)
@@ -151,7 +161,7 @@ class Requester(Closing):
     def expect(self, kind: str) -> Any:
         """The next message of this kind; news of a watched campaign, which may come at any time, are skipped."""
         while True:
-            envelope = self.answer()
+            envelope = self.answer(self.until)
             if envelope.HasField(kind):
                 return getattr(envelope, kind)
             for field, _ in envelope.ListFields():
@@ -198,7 +208,7 @@ class Requester(Closing):
         self.ask(watch={"campaign": campaign, "standings": True})
         found: tuple[Standing, ...] = ()
         while True:
-            envelope = self.answer()
+            envelope = self.answer(self.until)
             if envelope.HasField("standings"):
                 found = tuple(map(Standing.of, envelope.standings.standings))
             if envelope.HasField("finished"):
@@ -210,7 +220,7 @@ class Requester(Closing):
         """The submitted spec, with the mechanism's parameters filled in."""
         self.ask(watch={"campaign": campaign, "describe": True})
         while True:
-            envelope = self.answer()
+            envelope = self.answer(self.until)
             if envelope.HasField("description"):
                 return Spec.of(envelope.description.spec)
 

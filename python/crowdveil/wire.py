@@ -298,6 +298,14 @@ def watch_silence(sock: Any) -> None:
             sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
+def left(until: float) -> float:
+    """The time that is left; socket.timeout if none is."""
+    seconds = until - time.monotonic()
+    if seconds <= 0:
+        raise socket.timeout
+    return seconds
+
+
 class Closing:
     """Has a connection, or is one: `with` closes it."""
     connection: Any
@@ -317,8 +325,10 @@ class Connection(Closing):
 
     def __init__(self, address: str, tls: ssl.SSLContext, role: str = "broker", timeout: float = 20,
                  name: Optional[str] = None, limit: int = FRAME_LIMIT) -> None:
+        until = time.monotonic() + timeout
         raw = socket.create_connection(host_and_port(address), timeout=timeout)
         try:
+            raw.settimeout(left(until))
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             watch_silence(raw)
             self.sock = tls.wrap_socket(raw)
@@ -334,15 +344,24 @@ class Connection(Closing):
             self.close()
             raise ProtocolError(f"{address}: {error}") from None
 
-    def send(self, payload: bytes) -> None:
-        self.sock.sendall(frame(payload))
+    def send(self, payload: bytes, until: Optional[float] = None) -> None:
+        """All of it by this time, however slowly the other side reads; None: as long as the socket's timeout permits."""
+        if until is None:
+            self.sock.sendall(frame(payload))
+            return
+        data = memoryview(frame(payload))
+        while data:
+            self.sock.settimeout(left(until))
+            data = data[self.sock.send(data):]
 
     def send_raw(self, data: bytes) -> None:
         self.sock.sendall(data)
 
-    def receive(self) -> Optional[bytes]:
-        """The next frame, or None at the end."""
+    def receive(self, until: Optional[float] = None) -> Optional[bytes]:
+        """The next frame, or None at the end. socket.timeout if it is not whole by this time, however it drips."""
         while not self.queue:
+            if until is not None:
+                self.sock.settimeout(left(until))
             data = self.sock.recv(65536)
             if not data:
                 return None

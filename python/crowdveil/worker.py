@@ -14,12 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional, Union
 
+from .checks import check_crowd
 from .crew import Accept, Answer, Counts, Crew, Decline, Question, UsedUp
 from .errors import Error, Lost, Moved, ProtocolError
 from .loop import on_signals
+from .notes import Notes
 from .schema import schema
 from .split import KeyLog, check_ready, fingerprint
-from .store import open_database, transaction
+from .store import U64, open_database, signed, transaction
 from .wire import (QUIET_S, Addresses, Splitter, Tls, Turns, check_hello, check_peer, decode, frame, goodbye, grid,
                    hello, host_and_port, lost, opened, watch_silence)
 
@@ -93,13 +95,14 @@ class Gateway:
         self._over: Optional[asyncio.Event] = None
         self._tasks = set[asyncio.Task[None]]()
         self._wake = asyncio.Event()
+        self._notes = Notes()
 
     def _answered(self) -> list[Answer]:
         """What the workers have answered in earlier runs."""
         if self.db is None:
             return []
         rows = self.db.execute("SELECT campaign, name, worker, item, opponent FROM answered").fetchall()
-        return [(number, name, worker, (item,) if opponent == SINGLE else (item, opponent))
+        return [(number % U64, name, worker, (item,) if opponent == SINGLE else (item, opponent))
                 for number, name, worker, item, opponent in rows]
 
     # --- its life
@@ -254,18 +257,27 @@ class Gateway:
 
     def _hear(self, link: Link, payload: bytes, greeted: bool) -> None:
         envelope = decode(link.schema, payload)
+        check_crowd(envelope)
         check_hello(envelope, greeted)
         if envelope.HasField("goodbye"):
             raise goodbye(link.address, link.title, envelope.goodbye.why)
         for question in link.hear(envelope, time.monotonic()):
             self._ask(question)
 
+    def _note(self, text: str) -> None:
+        """A line that the broker causes."""
+        line = self._notes.take("", text, time.monotonic())
+        if line:
+            log.warning("%s", line)
+
     def _speak(self, link: Link, writer: asyncio.StreamWriter) -> None:
         envelope = schema(link.schema).Envelope()
         link.say(envelope)
         for note in self.crew.notes:
-            log.warning("%s", note)
+            self._note(note)
         self.crew.notes.clear()
+        for line in self._notes.sums(time.monotonic()):
+            log.warning("%s", line)
         if envelope.ListFields():
             writer.write(frame(envelope.SerializeToString()))
 
@@ -276,7 +288,8 @@ class Gateway:
             with transaction(self.db):
                 self.db.executemany("INSERT OR REPLACE INTO given VALUES (?, ?)",
                                     [(worker, self.crew.given[worker]) for worker in self.crew.unstored])
-                for is_given, (number, name, worker, item) in self.crew.answers:
+                for is_given, (campaign, name, worker, item) in self.crew.answers:
+                    number = signed(campaign)
                     self.db.execute("INSERT OR IGNORE INTO answered VALUES (?, ?, ?, ?, ?)" if is_given else
                                     "DELETE FROM answered WHERE campaign = ? AND name = ? AND worker = ? AND item = ? "
                                     "AND opponent = ?", (number, name, worker, item[0], (*item, SINGLE)[1]))

@@ -290,8 +290,32 @@ def test_each_pair_is_asked_of_a_worker_once():
 def test_each_of_several_items_is_new():
     broker = Broker()
     assert broker.ask(0, 1) is True and broker.ask(2, 1) == ITEM
-    assert broker.ask(2, 2) == ITEM and broker.ask(3, 2) is True
+    assert broker.ask(3, 2) is True
     assert not broker.crew.here  # nothing is left to ask
+
+
+@pytest.mark.parametrize("pairs, arms, opponent", [
+    (False, (2, 2), 0), (False, (4,), 0), (False, (), 0), (False, (1,), 1), (True, (1,), 0), (True, (1,), 2),
+    (True, (1,), 5)])
+def test_an_assignment_names_other_arms_each_once(pairs, arms, opponent):
+    broker = Broker(pairs=pairs)
+    with pytest.raises(ProtocolError, match="each once|another arm in a campaign of pairs"):
+        broker.ask(*arms, opponent=opponent)
+    assert not broker.crew.given[2]
+
+
+def test_a_broker_opens_a_bounded_number_of_campaigns():
+    broker = Broker()
+    for number in range(2, 65):
+        broker.tell(id=number, tokens=4, arms=4)
+    with pytest.raises(ProtocolError, match="more than 64 campaigns"):
+        broker.tell(id=65, tokens=4, arms=4)
+    broker.crew.hear(tell(dones=[schema("crowd").Done(campaign=7)]), 0)
+    broker.tell(id=65, tokens=4, arms=4)
+    broker.crew.hear(tell(dones=[schema("crowd").Done(campaign=8)]), 0)
+    for number in range(100, 1000):  # declined ones take no room
+        broker.tell(id=number, requester="mallory")
+    assert len(broker.crew.campaigns) <= 65
 
 
 @pytest.mark.parametrize("hires, privatizer", [(False, Choice("none")), (True, LOCAL)])
