@@ -2,6 +2,7 @@
 /* Rows of a comma or tab separated file with a header. */
 #include <stdlib.h>
 
+#include "common/base/text.h"
 #include "worker/feed.h"
 #include "worker/records.h"
 
@@ -48,9 +49,11 @@ static enum cv_err next_csv(struct cv_feed *feed, struct cv_feed_row *ret, bool 
   CV_TRY(cv_records_row(&reader->records, reader->columns, ret_end, why));
   if (!*ret_end) {
     feed->at = reader->records.start;
-    ret->item = cv_records_field(&reader->records, reader->item_at);
+    ret->item = cv_text_of_csv(cv_records_field(&reader->records, reader->item_at));
     ret->text = cv_records_field(&reader->records, reader->score_at);
-    ret->worker = feed->ask->worker_column[0] == '\0' ? NULL : cv_records_field(&reader->records, reader->worker_at);
+    ret->worker = feed->ask->worker_column[0] == '\0'
+                      ? NULL
+                      : cv_text_of_csv(cv_records_field(&reader->records, reader->worker_at));
   }
   return CV_OK;
 }

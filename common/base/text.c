@@ -242,9 +242,22 @@ struct cv_text_time cv_text_time(uint64_t ms) {
   return ret;
 }
 
+/* Whether it would be a formula, but for apostrophes in front. */
+static bool is_formula(const char *text) {
+  const char *first = text + strspn(text, "'");
+  return *first != '\0' && strchr("=+-@\t\r", *first) != NULL;
+}
+
+const char *cv_text_of_csv(const char *field) {
+  return field[0] == '\'' && is_formula(field) ? field + 1 : field;
+}
+
 void cv_text_csv(const char *text, char *to, size_t size) {
-  CV_REQUIRE(size >= 2 * strlen(text) + 3);
+  CV_REQUIRE(size >= 2 * strlen(text) + 4);
   *to++ = '"';
+  if (is_formula(text)) {
+    *to++ = '\'';
+  }
   for (; *text != '\0'; text++) {
     if (*text == '"') {
       *to++ = '"';

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whatever a text of somebody else holds, it turns no line, hides nothing and controls no terminal."""
+import csv
+import io
 import json
 import re
 import shutil
 
 import pytest
 
-from harness.commands import crowdveil
+from harness.commands import as_requester, crowdveil
 from harness.daemon import ROOT
 
 FIRST = ROOT / "deploy/campaigns/first.yaml"
@@ -75,3 +77,36 @@ def test_names_of_a_foreign_result_are_shown_cleaned(tmp_path):
     done = crowdveil("compare", "a.json", "b.json", "--json", cwd=tmp_path)
     assert is_harmless(done.stdout) and f"x\u202e\u2066{old}\u200b" in json.dumps(json.loads(done.stdout),
                                                                                  ensure_ascii=False)
+
+
+NAMES = ["=1+1", "-Foo", "@x", "+49 30", "'quoted", "'=2", "Roma", "a,\"b\""]
+
+
+def test_an_exported_name_is_no_formula_and_is_read_back(deployment, tmp_path):
+    """Of a campaign in which the broker knows the names; the export's items are a data file's again."""
+    rows = "".join(f"{json.dumps(name)},{place / 8}\n".replace('\\"', '""') for place, name in enumerate(NAMES))
+    (tmp_path / "d.csv").write_text("item,score\n" + rows.replace('"\'=2"', '"\'\'=2"'))
+    (tmp_path / "t.yaml").write_text(
+        "campaign: t\nitems: {source: csv, path: d.csv, item: item, score: score, scale: [0, 1], replacement: true}\n"
+        "policy: {name: ppar, alpha: 0.2, tokens_per_round: 50}\nprivacy: {epsilon: 2, share_names: true}\n"
+        "limits: {tokens: 20000}\n")
+    deployment.up()
+    gateway = deployment.start_worker("gateway/1-20000", tmp_path / "t.yaml")
+    options = as_requester(deployment)
+    assert crowdveil("submit", "t.yaml", "--watch", *options, cwd=tmp_path).returncode == 0
+    gateway.wait()
+    told = crowdveil("export", "--format", "csv", "--what", "result", *options)
+    assert told.returncode == 0, told.stderr
+    table = list(csv.DictReader(io.StringIO(told.stdout)))
+    cells = [row["item"] for row in table]
+    assert not any(re.match(r"[-=+@\t\r]", cell) for cell in cells) and "'=1+1" in cells and "'quoted" in cells
+    assert all(re.fullmatch(r"-?[0-9.e+-]*", row["mean"]) for row in table), "numbers stay numbers"
+    again = tmp_path / "again"
+    again.mkdir()
+    with (again / "d.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("item", "score"), *((cell, .5) for cell in cells)])
+    text = (tmp_path / "t.yaml").read_text().replace("tokens: 20000", "tokens: 400")
+    (again / "t.yaml").write_text(text)
+    done = crowdveil("up", "t.yaml", "--json", cwd=again)
+    result = json.loads(done.stdout)
+    assert sorted(result["item_tokens"]) == sorted(NAMES), done.stderr

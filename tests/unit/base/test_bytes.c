@@ -290,8 +290,28 @@ static void a_csv_field_is_quoted(void **state) {
   char field[16];
   cv_text_csv("a, \"b\"", field, sizeof(field));
   assert_string_equal(field, "\"a, \"\"b\"\"\"");
-  cv_text_csv("", field, 3);
+  cv_text_csv("", field, 4);
   assert_string_equal(field, "\"\"");
+}
+
+/* As a spreadsheet needs it, and read back. */
+static void a_csv_field_is_no_formula(void **state) {
+  static const char *const cases[][2] = {
+      {"=1+1", "\"'=1+1\""},        {"-Foo", "\"'-Foo\""}, {"@x", "\"'@x\""},   {"+", "\"'+\""},
+      {"\tq", "\"'\tq\""},          {"\r", "\"'\r\""},     {"'=a", "\"''=a\""}, {"''-", "\"'''-\""},
+      {"'quoted", "\"'quoted\""},   {"a=b", "\"a=b\""},    {"'", "\"'\""},      {"''", "\"''\""},
+      {"=\"a\"", "\"'=\"\"a\"\"\""}};
+  for (size_t i = 0; i < CV_COUNT(cases); i++) {
+    char field[32], plain[32];
+    size_t n = 0;
+    cv_text_csv(cases[i][0], field, 2 * strlen(cases[i][0]) + 4);
+    assert_string_equal(field, cases[i][1]);
+    for (const char *at = field + 1; at[1] != '\0'; at += 1 + (at[0] == '"')) {
+      plain[n++] = *at;
+    }
+    plain[n] = '\0';
+    assert_string_equal(cv_text_of_csv(plain), cases[i][0]);
+  }
 }
 
 static void a_time_is_in_seconds_if_it_can_be(void **state) {
@@ -315,6 +335,7 @@ int main(void) {
       cmocka_unit_test(every_code_has_words),
       cmocka_unit_test(texts_are_cleaned),
       cmocka_unit_test(what_turns_or_hides_is_replaced),
+      cmocka_unit_test(a_csv_field_is_no_formula),
       cmocka_unit_test(a_csv_field_is_quoted),
       cmocka_unit_test(a_time_is_in_seconds_if_it_can_be),
       cmocka_unit_test(scores_lie_on_the_grid),
