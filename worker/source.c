@@ -5,6 +5,7 @@
 
 #include "common/base/grid.h"
 #include "common/base/local.h"
+#include "common/config/owned.h"
 #include "worker/data.h"
 #include "worker/duels.h"
 #include "worker/taxi.h"
@@ -133,7 +134,7 @@ static enum cv_err make_model(struct cv_score_source *source, const struct cv_ca
   /* A laboratory reads a large file once and shares it between runs. */
   const struct cv_taxis *taxis = is_taxi && items->taxi.taxis != NULL ? items->taxi.taxis : &read;
   if (is_taxi && items->taxi.taxis == NULL) {
-    CV_TRY(cv_taxis_read(&items->taxi, &read, why));
+    CV_TRY(cv_owned_tell(items->taxi.file, campaign->path, cv_taxis_read(&items->taxi, &read, why), why));
   }
   source->items = is_taxi ? taxis->drivers : cv_items_count(items);
   enum cv_err err = fill_model(source, items, seed, taxis, why);
@@ -185,7 +186,8 @@ static enum cv_err make_rows(struct cv_score_source *source, const struct cv_cam
                              struct cv_why *why) {
   const struct cv_items_csv *items = &campaign->items.csv;
   struct cv_data data;
-  CV_TRY(cv_data_read(items, !cv_spec_is_exact(&campaign->spec), &data, why));
+  CV_TRY(cv_owned_tell(items->file, campaign->path, cv_data_read(items, !cv_spec_is_exact(&campaign->spec), &data, why),
+                       why));
   if (items->parts > 0) {
     cv_rows_part(&data.rows, items->part, items->parts);
   }
@@ -205,8 +207,9 @@ static enum cv_err make_rows(struct cv_score_source *source, const struct cv_cam
   return err;
 }
 
-static enum cv_err make_duels(struct cv_score_source *source, const struct cv_items_csv *items, uint64_t seed,
+static enum cv_err make_duels(struct cv_score_source *source, const struct cv_campaign_file *campaign, uint64_t seed,
                               struct cv_why *why) {
+  const struct cv_items_csv *items = &campaign->items.csv;
   const struct cv_duels_ask ask = {.path = items->file,
                                    .item_column = items->item_column,
                                    .versus_column = items->versus_column,
@@ -216,7 +219,7 @@ static enum cv_err make_duels(struct cv_score_source *source, const struct cv_it
                                    .high = cv_scale_is_declared(&items->scale) ? items->scale.high : 1,
                                    .memory = items->memory};
   struct cv_duels duels;
-  CV_TRY(cv_duels_read(&ask, &duels, why));
+  CV_TRY(cv_owned_tell(items->file, campaign->path, cv_duels_read(&ask, &duels, why), why));
   enum cv_err err = cv_quality_new_pairs(&duels.pairs, seed, &source->quality, why);
   if (err == CV_OK) {
     source->items = duels.items;
@@ -231,8 +234,12 @@ static enum cv_err make_duels(struct cv_score_source *source, const struct cv_it
 static enum cv_err make_file(struct cv_score_source *source, const struct cv_campaign_file *campaign, uint64_t seed,
                              struct cv_why *why) {
   CV_TRY(check_replacement(campaign, why));
-  return cv_items_are_pairs(&campaign->items) ? make_duels(source, &campaign->items.csv, seed, why)
-                                              : make_rows(source, campaign, seed, why);
+  CV_TRY(cv_items_are_pairs(&campaign->items) ? make_duels(source, campaign, seed, why)
+                                              : make_rows(source, campaign, seed, why));
+  if (!cv_owned_may_quote(campaign->items.csv.file, campaign->path)) {
+    source->notes.count = 0;
+  }
+  return CV_OK;
 }
 
 enum cv_err cv_score_source_init(struct cv_score_source *ret, const struct cv_campaign_file *campaign, uint64_t seed,

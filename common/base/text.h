@@ -69,8 +69,8 @@ struct cv_text_time {
 struct cv_text_time cv_text_time(uint64_t ms);
 /*
  * Writes a text as a CSV field: quoted, with inner quotes doubled. A spreadsheet takes what begins with = + - @, a tab
- * or a carriage return for a formula, so such a text gets an apostrophe in front, as does one that has apostrophes before
- * such a character, so that each is read back. `size` is at least 2 strlen(text) + 4.
+ * or a carriage return for a formula, so such a text gets an apostrophe in front, as does one that has apostrophes
+ * before such a character, so that each is read back. `size` is at least 2 strlen(text) + 4.
  */
 void cv_text_csv(const char *text, char *to, size_t size);
 /* The text of a field of such a file, without that apostrophe. */

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import re
 import shutil
 
@@ -110,3 +111,33 @@ def test_an_exported_name_is_no_formula_and_is_read_back(deployment, tmp_path):
     done = crowdveil("up", "t.yaml", "--json", cwd=again)
     result = json.loads(done.stdout)
     assert sorted(result["item_tokens"]) == sorted(NAMES), done.stderr
+
+
+SECRET = "root:$y$j9T$abc:19000"
+SHADOWS = [f"{SECRET}\nx\n", f"item,score\n{SECRET},1\nb,{SECRET}\n", f"item,score\na,1,{SECRET}\n",
+           f"left,right,score\na,b,{SECRET}\n"]
+
+
+@pytest.mark.parametrize("data", SHADOWS, ids=range(4))
+@pytest.mark.parametrize("name", ["d.csv", "d.jsonl"])
+def test_a_data_file_is_quoted_to_its_owner_only(tmp_path, data, name):
+    """Whoever writes a campaign names its path; who runs it with more rights is not to tell what is in it."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    source = "jsonl" if name.endswith("jsonl") else "csv"
+    (tmp_path / "t.yaml").write_text(
+        f"campaign: t\nitems: {{source: {source}, path: {name}, item: item, score: score, scale: [0, 1],"
+        f" replacement: true}}\npolicy: {{name: ppar, alpha: 0.1}}\nprivacy: {{epsilon: 1}}\n")
+    path = tmp_path / name
+    path.write_text(data if source == "csv" else json.dumps({"item": "a", "score": SECRET, SECRET: 1}) + "\n")
+    for owners, sudo, shown in (((0, 0), None, True), ((1234, 0), None, False), ((0, 1234), None, False),
+                                ((1234, 1234), None, False), ((0, 0), "1234", False), ((1234, 1234), "1234", True)):
+        os.chown(path, owners[0], -1)
+        os.chown(tmp_path / "t.yaml", owners[1], -1)
+        env = {**os.environ, **({} if sudo is None else {"SUDO_UID": sudo})}
+        for words in (("check", "t.yaml"), ("check", "t.yaml", "--json"), ("plan", "t.yaml"), ("up", "t.yaml")):
+            done = crowdveil(*words, cwd=tmp_path, env=env)
+            assert done.returncode == 2
+            told = done.stdout + done.stderr
+            assert "root" not in told or shown, told
+            assert name in told and (shown or "only the file's owner is told what is in it" in told), told

@@ -92,7 +92,7 @@ LAYERS = (
                      "worker/data.[ch]", "worker/duels.[ch]", "worker/feed*.[ch]", "worker/records.[ch]",
                      "worker/remarks.[ch]", "worker/spelling.h", "worker/starved.[ch]", "worker/tally.[ch]",
                      "worker/taxi.[ch]"), False,
-          BASE + ("campaign", "quality")),
+          BASE + ("config", "campaign", "quality")),
     Layer("thirdparty", ("thirdparty/*",), False, COMMON + ("identity", "wire", "rank", "chain", "policy", "replay")),
     Layer("worker", ("worker/*",), False,
           COMMON + ("campaign", "identity", "wire", "crowd", "share", "quality", "privatizer", "noise", "source",

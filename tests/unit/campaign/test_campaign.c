@@ -533,7 +533,7 @@ static const struct {
      ":2:23: items.list.name \"a???b\" has U+202E, which turns the direction of what follows; expected a name "
      "without it"},
     {CAMPAIGN, "campaign: \"a\\u200bb\"",
-     ":1:11: campaign \"a\u200bb\" has U+200B, which cannot be seen; expected a name without it"},
+     ":1:11: campaign \"a???b\" has U+200B, which cannot be seen; expected a name without it"},
     {POLICY, "", ":1:1: missing policy; expected the name of a policy"},
     {POLICY, "policy: {alpha: 1}", ":3:9: missing policy.name; expected an algorithm's name"},
     {POLICY, "policy: {name: p, alpha: [1]}",
