@@ -33,9 +33,10 @@ enum cv_err cv_admission_complete(const struct cv_broker *broker, struct cv_spec
   return has_both(broker, spec) ? cv_gate_raise(spec, &broker->cobroker_limits, why) : CV_OK;
 }
 
-enum cv_err cv_admission_check(const struct cv_broker *broker, struct cv_spec *spec, struct cv_why *why) {
+enum cv_err cv_admission_check(const struct cv_broker *broker, struct cv_spec *spec, const struct cv_gold *gold,
+                               struct cv_why *why) {
   CV_TRY(cv_spec_check(spec, why));
   CV_TRY(cv_admission_complete(broker, spec, why));
-  CV_TRY(cv_gate_spec(spec, &broker->config.limits, why));
+  CV_TRY(cv_gate_beside(spec, gold->epsilon_micro, &broker->config.limits, why));
   return has_both(broker, spec) ? cv_gate_spec(spec, &broker->cobroker_limits, why) : CV_OK;
 }

@@ -87,6 +87,13 @@ static uint32_t take_place(const struct cv_broker *broker, const struct cv_broke
   return arm;
 }
 
+/* What a worker compares with its own limit: the campaign's epsilon, and what its neutral tokens cost beside it. */
+static uint64_t told_micro(const struct cv_broker_campaign *campaign) {
+  uint64_t beside = campaign->privacy.is_exact ? 0 : campaign->gold.terms.epsilon_micro;
+  uint64_t both = campaign->spec.epsilon_micro + beside;
+  return beside > 0 && campaign->privacy.cost_micro > both ? campaign->privacy.cost_micro : both;
+}
+
 static enum cv_err tell_terms(const struct cv_broker *broker, struct cv_broker_workers *workers,
                               const struct cv_broker_campaign *campaign) {
   /* Sent once per connection and campaign, before its first assignment. */
@@ -99,7 +106,7 @@ static enum cv_err tell_terms(const struct cv_broker *broker, struct cv_broker_w
       .id = campaign->id,
       .privatizer = campaign->spec.privatizer,
       .mechanism = campaign->spec.mechanism,
-      .epsilon_micro = campaign->spec.epsilon_micro,
+      .epsilon_micro = told_micro(campaign),
       .tokens_per_worker = campaign->spec.tokens_per_worker,
       .arms = cv_broker_gold_items(&campaign->gold),
       .pairs = campaign->spec.pairs,

@@ -63,7 +63,7 @@ static enum cv_err check_names(const struct cv_spec *spec, struct cv_why *why) {
 static enum cv_err check_submit(const struct cv_broker *broker, const struct cv_broker_conn *conn,
                                 struct cv_submit *submit, uint32_t open, struct cv_why *why) {
   CV_TRY(check_rate(broker, conn, why));
-  CV_TRY(cv_admission_check(broker, &submit->spec, why));
+  CV_TRY(cv_admission_check(broker, &submit->spec, &submit->gold, why));
   CV_TRY(check_names(&submit->spec, why));
   CV_TRY(cv_gold_check_new(&submit->gold, &submit->spec, why));
   CV_TRY(cv_spec_check_questions(&submit->spec, submit->gold.items, why));

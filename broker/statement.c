@@ -82,7 +82,7 @@ enum cv_err cv_broker_statement_plan(struct cv_broker *broker, const struct cv_s
                                      struct cv_statement **ret, struct cv_why *why) {
   /* The same gate as for a submission: a campaign that would be refused gets the reason instead of a price. */
   struct cv_spec completed = *spec;
-  CV_TRY(cv_admission_check(broker, &completed, why));
+  CV_TRY(cv_admission_check(broker, &completed, gold, why));
   struct cv_privacy privacy;
   CV_TRY(cv_privacy_init(&completed, &privacy, why));
   cv_privacy_add_cost(&privacy, gold->epsilon_micro);

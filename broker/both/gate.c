@@ -185,19 +185,25 @@ static enum cv_err check_sums(const struct cv_spec *spec, const struct cv_local 
                  (unsigned long long)(((UINT64_C(1) << 62) - 1) / (uint64_t)local->high));
 }
 
-/* The operator's limits on what a campaign may ask for. */
+/* Exact sums have no epsilon of their own: the campaign's figure is compared, and check_pair() has asked for trust. */
+static enum cv_err check_epsilon(const struct cv_spec *spec, const struct cv_privacy *privacy, uint64_t beside_micro,
+                                 const struct cv_gate_limits *limits, struct cv_why *why) {
+  uint64_t releases = privacy->is_exact ? spec->epsilon_micro : privacy->cost_micro;
+  uint64_t asked = privacy->is_exact ? releases : cv_ledger_add(releases, beside_micro);
+  if (asked <= limits->epsilon_micro) {
+    return CV_OK;
+  }
+  bool is_local = releases == privacy->local.pure_micro || releases == privacy->local.epsilon_micro;
+  return cv_fail(why, CV_ERR_DENIED, "%sepsilon %.6f%s is over the %s's limit of %.6f (limits.epsilon)",
+                 is_local ? "the privatizer's " : "", (double)asked / (double)CV_MICRO,
+                 asked > releases ? " with gold.epsilon" : "", limits->is_cobroker ? "co-broker" : "broker",
+                 (double)limits->epsilon_micro / (double)CV_MICRO);
+}
+
+/* The operator's limits on what else a campaign may ask for. */
 static enum cv_err check_limits(const struct cv_spec *spec, const struct cv_privacy *privacy,
                                 const struct cv_gate_limits *limits, struct cv_why *why) {
-  /* Exact sums have no epsilon of their own: the campaign's figure is compared, and check_pair() has asked for
-   * trust. */
-  uint64_t asked = privacy->is_exact ? spec->epsilon_micro : privacy->cost_micro;
   const char *whose = limits->is_cobroker ? "co-broker" : "broker";
-  if (asked > limits->epsilon_micro) {
-    return cv_fail(
-        why, CV_ERR_DENIED, "%sepsilon %.6f is over the %s's limit of %.6f (limits.epsilon)",
-        asked == privacy->local.pure_micro || asked == privacy->local.epsilon_micro ? "the privatizer's " : "",
-        (double)asked / (double)CV_MICRO, whose, (double)limits->epsilon_micro / (double)CV_MICRO);
-  }
   if (privacy->local.delta_pico > limits->delta_pico) {
     return cv_fail(why, CV_ERR_DENIED, "the privatizer's delta %.12g is over the %s's limit of %.12g (limits.delta)",
                    (double)privacy->local.delta_pico / (double)CV_PICO, whose,
@@ -285,6 +291,11 @@ static enum cv_err check_degrees(const struct cv_spec *spec, struct cv_why *why)
 }
 
 enum cv_err cv_gate_spec(const struct cv_spec *spec, const struct cv_gate_limits *limits, struct cv_why *why) {
+  return cv_gate_beside(spec, 0, limits, why);
+}
+
+enum cv_err cv_gate_beside(const struct cv_spec *spec, uint64_t beside_micro, const struct cv_gate_limits *limits,
+                           struct cv_why *why) {
   struct cv_spec completed = *spec;
   struct cv_privacy privacy;
   /* A copy is completed: the check must not change the spec that the campaign is accepted with. */
@@ -294,6 +305,8 @@ enum cv_err cv_gate_spec(const struct cv_spec *spec, const struct cv_gate_limits
   CV_TRY(check_pair(spec, &privacy, limits, why));
   CV_TRY(check_sums(spec, &privacy.local, why));
   CV_TRY(check_degrees(spec, why));
+  CV_TRY(check_epsilon(spec, &privacy, beside_micro, limits, why));
   CV_TRY(check_limits(spec, &privacy, limits, why));
+  cv_privacy_add_cost(&privacy, beside_micro);
   return check_least(spec, &privacy, limits, why);
 }

@@ -82,5 +82,8 @@ const char *cv_privacy_guarantee(const struct cv_privacy *privacy);
 /* A co-broker's limits also apply to the smallest release, which the broker has raised for both. */
 CV_MUST_USE enum cv_err cv_gate_spec(const struct cv_spec *spec, const struct cv_gate_limits *limits,
                                      struct cv_why *why);
+/* The same for a campaign whose tokens cost their workers so much beside the releases. */
+CV_MUST_USE enum cv_err cv_gate_beside(const struct cv_spec *spec, uint64_t beside_micro,
+                                       const struct cv_gate_limits *limits, struct cv_why *why);
 
 #endif

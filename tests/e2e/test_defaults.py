@@ -34,7 +34,8 @@ class Crowd:
         campaigns.mkdir()
         for name in NAMES:
             (campaigns / f"{name}.yaml").write_text(
-                f"campaign: {name}\nitems: {{list: [{{name: a}}, {{name: b}}]}}\npolicy: ppar\nprivacy: {{epsilon: 1}}\n")
+                f"campaign: {name}\nitems: {{list: [{{name: a}}, {{name: b}}]}}\npolicy: ppar\n"
+                "privacy: {epsilon: 1}\n")
         self.victim = self.start("worker/1", SCORE, accept)
         self.others = self.start(f"gateway/2-{1 + accomplices}", OTHERS, GIVES_ANY)
 
@@ -112,7 +113,7 @@ def test_by_default_they_read_nothing(deployment, tmp_path, accept, mechanism, r
 
 
 def test_a_worker_by_default_says_what_it_declines_and_what_to_write(deployment, tmp_path):
-    """A broker that asks for more than a worker's own list: the requester and the worker's owner read which key it is."""
+    """A broker that asks for more than a worker's own list: requester and owner read which key it is."""
     deployment.up(broker=OPEN)
     crowd = Crowd(deployment, tmp_path, 19, {"epsilon": None, "tokens": None})
     plan = {"policy_params": {"alpha": .1, "tokens_per_round": 10}, "tokens": 20, "mechanism": "hybrid"}

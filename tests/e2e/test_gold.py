@@ -22,6 +22,7 @@ GOLD = {item: mean for item, mean in enumerate(MEANS) if mean in (0, 1)}
 ARMS = {item: arm for arm, item in enumerate(item for item in range(len(MEANS)) if item not in GOLD)}
 WORKERS, LIARS, EACH = 600, 200, len(MEANS)
 TOKENS = 4800
+RANDOMIZED = ("randomized-response", {"epsilon": 2})
 # So sure that a campaign takes most of its tokens: by then most workers have answered most gold items.
 RULES = {"alpha": .001, "delta": 1e-9, "tokens_per_round": 10}
 
@@ -322,6 +323,26 @@ def test_the_same_key_with_other_gold_items_is_another_campaign(deployment):
         for other in (gold({**GOLD, 3: .1}), gold(GOLD, epsilon=.2), None):
             with pytest.raises(Refused, match="client key already used"):
                 requester.submit(the_spec, key, other)
+
+
+@pytest.mark.parametrize(("privacy", "cost"), [
+    ({"mechanism": "hybrid", "epsilon": 1}, 1.5), ({"mechanism": "none", "privatizer": RANDOMIZED, "epsilon": 0}, 2.5)])
+def test_limits_of_epsilon_count_what_gold_items_cost(deployment, privacy, cost):
+    """The operator's, before the campaign starts, and the worker's own, which the broker tells what a token costs."""
+    terms = {"tokens": TOKENS, "tokens_per_worker": EACH, "repeat": False, "policy_params": RULES, **privacy}
+    deployment.up(broker={"limits": {"epsilon": cost - .01}})
+    with deployment.requester() as requester, pytest.raises(Refused) as refused:
+        requester.submit(spec(len(ARMS), **terms), gold=gold(GOLD, .1, share=.5, epsilon=.5))
+    assert f"epsilon {cost:.6f} with gold.epsilon is over the broker's limit of {cost - .01:.6f} (limits.epsilon)" in \
+        str(refused.value)
+    assert deployment.broker.stop() == 0
+    deployment.start_broker({"limits": {"epsilon": cost}})
+    files = deployment.pki.issue("gateway/1-10")
+    with (deployment.requester() as requester,
+          Session(deployment.broker.address, files.ca, files.cert, files.key) as session):
+        requester.submit(spec(len(ARMS), **terms), gold=gold(GOLD, .1, share=.5, epsilon=.5))
+        session.arrive([1], credit=1)
+        assert session.until("campaign").epsilon_micro == round(cost * 1e6)
 
 
 def test_the_example_ranks_the_items_that_are_not_gold(tmp_path):
