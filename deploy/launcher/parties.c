@@ -8,12 +8,17 @@
 #include <string.h>
 
 #include "common/base/fingerprint.h"
+#include "common/base/grid.h"
+#include "common/base/local.h"
 #include "common/net/certificate.h"
 #include "deploy/launcher/pki/files.h"
 #include "deploy/launcher/pki/pki.h"
 
 /* Nobody renews certificates during a run, and no campaign may run longer than a year. */
 enum { DAY_S = 86400, CA_VALID_S = CV_PKI_CA_DAYS * DAY_S, VALID_S = 366 * DAY_S, SOCKET_BYTES = 100 };
+/* The largest that a configuration may permit. */
+enum { EPSILON_MOST = 4000 };
+static const uint64_t TOKENS_MOST = 1000000000000;
 
 /* ---- certificates ---- */
 
@@ -176,10 +181,21 @@ enum cv_err cv_parties_write_thirdparty(const struct cv_parties *parties, struct
   return write_config(parties, "thirdparty.yaml", config, why);
 }
 
+/* As an epsilon of a configuration. */
+static double epsilon_of(uint64_t micro) {
+  const double at = (double)micro / (double)CV_MICRO;
+  return at < 1e-6 ? 1e-6 : at < EPSILON_MOST ? at : EPSILON_MOST;
+}
+
 /* What a broker and a co-broker have in common: the limits, their own files, and what only tests ask for. */
 static void put_risks(json_t *config, const struct cv_launcher_risks *risks) {
-  json_t *limits = json_pack("{s:i, s:i, s:i, s:i, s:I, s:i}", "arms", CV_ARMS_MAX, "epsilon", 4000, "worker_epsilon",
-                             4000, "release_tokens", 1, "tokens", (json_int_t)1000000000000, "chunks", 65536);
+  /* A mechanism that exceeds its epsilon is charged more than that. */
+  uint64_t token = risks->mechanisms ? UINT64_MAX : risks->token_micro;
+  json_t *limits =
+      json_pack("{s:i, s:f, s:f, s:I, s:I, s:i}", "arms", CV_ARMS_MAX, "epsilon", epsilon_of(token), "worker_epsilon",
+                epsilon_of(cv_spec_worker_micro(risks->spec, token)), "release_tokens",
+                (json_int_t)cv_spec_release_tokens(risks->spec), "tokens",
+                (json_int_t)(risks->spec->tokens < TOKENS_MOST ? risks->spec->tokens : TOKENS_MOST), "chunks", 65536);
   put_delta(limits, risks->spec);
   (void)json_object_set_new(config, "limits", limits);
   if (risks->noise_seed != NULL) {
@@ -241,13 +257,23 @@ static enum cv_err put_pair(const struct cv_parties *parties, const char *cobrok
   return CV_OK;
 }
 
+/* The larger epsilon of the privatizer and the mechanism: a worker compares both. */
+static uint64_t asked_micro(const struct cv_spec *spec) {
+  struct cv_local law;
+  bool is_local = cv_local_init(&spec->privatizer, spec->arms, &law, NULL) == CV_OK &&
+                  law.epsilon_micro != CV_EPSILON_NONE && law.epsilon_micro > spec->epsilon_micro;
+  return is_local ? law.epsilon_micro : spec->epsilon_micro;
+}
+
 enum cv_err cv_parties_write_worker(const struct cv_parties *parties, uint32_t number,
                                     const struct cv_launcher_work *work, struct cv_why *why) {
   struct cv_parties_label name = cv_parties_name(parties, number);
   char file[64];
-  /* The worker accepts exactly the privatizer and mechanism of this campaign. */
-  json_t *accept = json_pack("{s:s, s:s, s:i, s:i}", "privatizers", work->spec->privatizer.name, "mechanisms",
-                             work->spec->mechanism.name, "epsilon", 4000, "tokens", 0);
+  /* The worker accepts exactly the privatizer and mechanism of this campaign. It gives nothing to another one, and to
+   * this one what tokens_per_worker says, so that it needs no record of its own. */
+  json_t *accept = json_pack("{s:s, s:s, s:f, s:i}", "privatizers", work->spec->privatizer.name, "mechanisms",
+                             work->spec->mechanism.name, "epsilon",
+                             epsilon_of(asked_micro(work->spec) + work->beside_micro), "tokens", 0);
   put_delta(accept, work->spec);
   json_t *config = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "broker", work->broker, "broker_name", CV_PARTIES_BROKER,
                              "campaign", work->campaign, "requesters", CV_PARTIES_REQUESTER, "tls",

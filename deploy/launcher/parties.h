@@ -42,12 +42,13 @@ void cv_parties_files(const struct cv_parties *parties, const char *party, struc
 CV_MUST_USE enum cv_err cv_parties_socket(const struct cv_parties *parties, const char *name, char *to, size_t size,
                                           struct cv_why *why);
 
-/* The next functions write configuration files. The broker permits everything that this campaign requests, since one
- * person runs both. */
+/* The next functions write configuration files. The parties permit what this campaign requests, since one person runs
+ * all of them, and no more. */
 CV_MUST_USE enum cv_err cv_parties_write_thirdparty(const struct cv_parties *parties, struct cv_why *why);
 /* What a broker or co-broker permits only if its configuration says so. */
 struct cv_launcher_risks {
-  const struct cv_spec *spec; /* the campaign's spec: the broker permits its delta and its trust, no more */
+  const struct cv_spec *spec; /* the campaign's spec: the broker permits its epsilon, delta and trust, no more */
+  uint64_t token_micro;       /* what a token is charged, without unsafe mechanisms */
   const uint64_t *noise_seed; /* NULL: none */
   bool mechanisms;            /* permit mechanisms that exceed their stated epsilon */
 };
@@ -68,10 +69,11 @@ struct cv_launcher_work {
   const char *cobroker; /* likewise; NULL without one */
   const char *campaign; /* campaign file, absolute path */
   const struct cv_spec *spec;
-  const uint64_t *seed; /* NULL: that of the file */
-  bool is_shown;        /* UNSAFE: prints its scores and tokens */
-  bool remembers;       /* has a state folder, to remember which rows were given */
-  bool shares_rows;     /* has the key of a data file's rows, as the others have */
+  uint64_t beside_micro; /* what a token is charged beside the releases */
+  const uint64_t *seed;  /* NULL: that of the file */
+  bool is_shown;         /* UNSAFE: prints its scores and tokens */
+  bool remembers;        /* has a state folder, to remember which rows were given */
+  bool shares_rows;      /* has the key of a data file's rows, as the others have */
 };
 /* Writes NAME.yaml (NAME from cv_parties_name()) and makes the folder NAME for the admin socket and the state. */
 CV_MUST_USE enum cv_err cv_parties_write_worker(const struct cv_parties *parties, uint32_t number,

@@ -294,6 +294,7 @@ static enum cv_err start_workers(struct up *up, struct cv_why *why) {
       .cobroker = cobroker_of(up),
       .campaign = up->file,
       .spec = &up->prepared.file.spec,
+      .beside_micro = up->prepared.file.gold.gold.epsilon_micro,
       .remembers = up->prepared.source.persons.persons > 0,
       .shares_rows = up->prepared.source.print != 0 && cv_spec_is_local(&up->prepared.file.spec),
       .seed = from_file ? NULL : &up->prepared.seed};
@@ -400,6 +401,7 @@ static enum cv_err start_thirdparty(struct up *up, struct cv_why *why) {
 static struct cv_launcher_risks risks_of(const struct up *up) {
   return (struct cv_launcher_risks){
       .spec = &up->prepared.file.spec,
+      .token_micro = cv_exposure_token_micro(&up->prepared.file),
       .noise_seed = up->settings.noise_seed == CV_SEED_NONE ? NULL : &up->settings.noise_seed,
       .mechanisms = up->settings.unsafe_mechanisms};
 }
