@@ -160,6 +160,7 @@ def test_an_engine_that_does_not_answer(tmp_path):
     (["rank", "--seed"], ["no value"]), (["rank", "folder"], ["only own-data"]),
     (["recruit", "--campaign", "x"], ["--campaign"]), (["own-data", "/nowhere"], ["/nowhere"]),
     (["own-data", "--campaign", "other"], ["other.yaml"]), (["own-data", "--workers", "2"], ["--workers"]),
+    (["own-data", "--tokens", "0"], ["--tokens"]),
     (["../x"], ["../x"])])
 def test_wrong_use_is_one_line(args, words):
     refused(*run(*args), *words)

@@ -229,3 +229,46 @@ def test_what_ended_a_campaign_is_told_before_and_after_a_restart(deployment, en
         assert "why: " + entry["why"] == told == "why: " + export["progress"]["why"]
         assert deployment.broker.stop() == 0
         deployment.start_broker({**changes, "listen": address})
+
+
+# ---- the containers
+
+COMPOSE = ROOT / "deploy/compose"
+
+
+def of_service(file, service):
+    """What a compose file adds to the configuration of the service's image: options, as keys of a configuration."""
+    told = yaml.safe_load((COMPOSE / f"{file}.yaml").read_text())["services"][service].get("command", [])
+    keys = dict(word[2:].split("=", 1) for word in told)
+    parts = [(key.split("-", 1) if key.startswith(("accept-", "limits-")) else ["", key], value)
+             for key, value in keys.items()]
+    settings = {}
+    for (section, key), value in parts:
+        key, value = key.replace("-", "_"), yaml.safe_load(value) if "$" not in value else value
+        (settings.setdefault(section, {}) if section else settings)[key] = value
+    return settings
+
+
+@pytest.mark.parametrize(("file", "campaign"), [
+    ("rank", "demo"), ("recruit", "dpf"), ("local-privacy", "randomized-response"), ("two-brokers", "two-brokers"),
+    ("ha", "demo")])
+def test_the_containers_permit_what_their_campaign_asks_for(deployment, file, campaign):
+    """With the programs of this machine in their place: what is not said is the program's default."""
+    path, broker = ROOT / f"deploy/campaigns/{campaign}.yaml", "broker-1" if file == "ha" else "broker"
+    limits = of_service(file, broker).get("limits")
+    two = file == "two-brokers"
+    deployment.up(broker={"limits": limits}, cobroker={"limits": None} if two else None)
+    if two:
+        deployment.broker.wait_for("limits of the co-broker")
+    checked = crowdveil("check", path, *as_requester(deployment))
+    assert checked.returncode == 0 and "broker main accepts it" in checked.stdout, checked.stderr
+    told = of_service(file, "worker-1")
+    accept = {"epsilon": None, "tokens": None, **told["accept"], **({"pairs": deployment.pair()} if two else {})}
+    worker = deployment.start_worker("gateway/1-1700000", path, {
+        "accept": accept, "seed": None, "exit_when_done": False,
+        "state": deployment.state("worker") if "state" in told else None})
+    with deployment.requester() as requester:
+        assert crowdveil("submit", path, *as_requester(deployment)).returncode == 0
+        seen = requester.watch(1, until=lambda progress: progress.releases > 0 or progress.declined)
+    assert not seen.declined and seen.releases > 0, seen
+    assert worker.process.poll() is None
