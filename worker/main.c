@@ -212,7 +212,7 @@ static enum cv_err check(const void *settings, const char *word, struct cv_why *
   if (err == CV_OK) {
     cv_works_fini(&works);
   }
-  return err;
+  return err == CV_OK ? cv_worker_check_state(worker, why) : err;
 }
 
 static const struct cv_config_table table = {

@@ -286,24 +286,27 @@ static const uint8_t *key_of(const struct shell *shell) {
   return shell->row_key.n == 0 ? NULL : shell->row_key.item[0].key->bytes;
 }
 
+enum cv_err cv_worker_check_state(const struct cv_worker_settings *settings, struct cv_why *why) {
+  /* Without a state folder every restart would reset the counts. */
+  return settings->state != NULL || settings->accept_tokens == 0
+             ? CV_OK
+             : cv_fail(why, CV_ERR_INVALID,
+                       "missing state; expected a state folder for the counts of given tokens, as accept.tokens is "
+                       "%" PRIu64 ", or accept.tokens: 0 for no limit",
+                       settings->accept_tokens);
+}
+
 /* What a start without a state folder could not know, or may do without. */
 static enum cv_err check_no_store(const struct shell *shell, struct cv_why *why) {
   const struct cv_worker_settings *settings = shell->settings;
   const char *file = cv_works_remembers(&shell->works, cv_accept_is_local(settings->accept_privatizers));
-  if (settings->accept_tokens == 0 && (file == NULL || (key_of(shell) != NULL && settings->part == NULL))) {
-    return CV_OK;
-  }
-  if (settings->accept_tokens == 0) {
-    return cv_fail(why, CV_ERR_INVALID,
-                   "missing state; expected a state folder for the key and the record of the rows of %s, each of which "
-                   "leaves once",
-                   file);
-  }
-  /* Without a state folder every restart would reset the counts. */
-  return cv_fail(why, CV_ERR_INVALID,
-                 "missing state; expected a state folder for the counts of given tokens, as accept.tokens is %" PRIu64
-                 ", or accept.tokens: 0 for no limit",
-                 settings->accept_tokens);
+  CV_TRY(cv_worker_check_state(settings, why));
+  return file == NULL || (key_of(shell) != NULL && settings->part == NULL)
+             ? CV_OK
+             : cv_fail(why, CV_ERR_INVALID,
+                       "missing state; expected a state folder for the key and the record of the rows of %s, each of "
+                       "which leaves once",
+                       file);
 }
 
 /* The path may come to lead to another file, and the file may be reached by another path. The file first: a path by

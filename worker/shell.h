@@ -41,6 +41,8 @@ CV_MUST_USE int cv_worker_invite(const void *settings);
  * set. */
 CV_MUST_USE enum cv_err cv_worker_read_pairs(const struct cv_worker_settings *settings, struct cv_duo **ret,
                                              size_t *ret_pairs, struct cv_why *why);
+/* CV_ERR_INVALID if a limit of tokens has no state folder that remembers the given ones. */
+CV_MUST_USE enum cv_err cv_worker_check_state(const struct cv_worker_settings *settings, struct cv_why *why);
 /* Reads how works are to be read; CV_ERR_INVALID with the reason. */
 CV_MUST_USE enum cv_err cv_worker_ask_works(const struct cv_worker_settings *settings, struct cv_works_ask *ret,
                                             struct cv_why *why);

@@ -203,12 +203,12 @@ class Party:
         else:
             self.settings = getattr(deployment, f"{program}_settings")()
 
-    def fails(self, changes, status, pattern):
+    def fails(self, changes, status, pattern, *words):
         settings = merged(self.settings, changes)
         settings = {key: value for key, value in settings.items() if value is not None}
         config = write_config(self.folder / "bad.yaml", settings)
         before = snapshot(self.folder).keys()
-        done = run(self.program, "--config", config, cwd=self.folder)
+        done = run(self.program, "--config", config, *words, cwd=self.folder)
         assert_one_line(done, status, pattern)
         left = {path for path in snapshot(self.folder).keys() - before - {"tmp"}}
         return left
@@ -283,7 +283,8 @@ def test_a_limit_that_is_not_set(deployment, tmp_path):
     worker = Party(deployment, "worker")
     worker.fails({"accept": {"privatizers": "none, laplace"}}, 2,
                  "missing state; expected a state folder.*accept.tokens is 1, or accept.tokens: 0")
-    worker.fails({}, 2, "missing state; expected a state folder.*accept.tokens is 1, or accept.tokens: 0")
+    for words in ((), ("--check-config",)):
+        worker.fails({}, 2, "missing state; expected a state folder.*accept.tokens is 1, or accept.tokens: 0", *words)
     (tmp_path / "given.db").write_bytes(b"no database at all" * 100)
     worker.fails({"accept": {"privatizers": "laplace"}, "state": str(tmp_path)}, 1, "given.db")
 

@@ -45,7 +45,7 @@ class Crowd:
         program.write_text(f"import sys\nlog = open({str(self.folder / name)!r}, 'a')\nfor line in sys.stdin:\n"
                            f"    print(line, end='', file=log, flush=True)\n    print({score}, flush=True)\n")
         daemon = self.deployment.start_worker(identity, self.folder / "campaigns", {
-            "accept": accept, "state": self.deployment.state(f"{name}-state"), "seed": None,
+            "accept": accept, "state": self.deployment.state(f"{name}-state"), "seed": None, "requesters": "any",
             "exec": f"{PYTHON} {program}", "exit_when_done": False})
         daemon.wait_for("connected as")
         return daemon
@@ -132,6 +132,22 @@ def test_a_worker_by_default_says_what_it_declines_and_what_to_write(deployment,
     assert crowd.victim.stop() == 0
     with sqlite3.connect(f"{deployment.state('worker-1-state')}/given.db") as db:
         assert db.execute("SELECT sum(scores) FROM given").fetchone() == (1,)
+
+
+def test_one_token_is_for_all_requesters_and_campaigns_and_restarts(deployment, tmp_path):
+    """Also where a campaign repeats its questions."""
+    deployment.up(broker=BY_DEFAULT)
+    crowd = Crowd(deployment, tmp_path, ITEMS * 20 - 1, {"epsilon": None, "tokens": None})
+    for at, (who, more) in enumerate([("alice", {}), ("bob", {}), ("alice", {"tokens_per_worker": 9, "repeat": True})]):
+        with deployment.requester(who) as requester:
+            number = requester.submit(spec(ITEMS, NAMES[at], policy_params={"alpha": .1, "tokens_per_round": 20},
+                                           epsilon=1, mechanism="hybrid", tokens=40, **more)).campaign
+            seen = requester.watch(number, until=lambda progress: progress.declined)
+            if seen.DESCRIPTOR.name == "Progress":
+                requester.ask(cancel={"campaign": number})
+        assert crowd.victim.stop() == 0
+        crowd.victim = crowd.start("worker/1", SCORE, {"epsilon": None, "tokens": None})
+    assert [question["campaign"] for question in crowd.asked("worker-1")] == NAMES[:1]
 
 
 # --- an upgrade: campaigns that were accepted with wider limits

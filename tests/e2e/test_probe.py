@@ -49,6 +49,7 @@ def settings_of(deployment, name, campaign):
     if name == "worker":
         broker = deployment.broker.address if deployment.broker else "127.0.0.1:1"
         return {"broker": broker, "broker_name": "main", "campaign": str(campaign), "requesters": "alice", "seed": 1,
+                "accept": {"tokens": 0},
                 "tls": deployment.pki.issue(IDENTITY[name]).config(), "admin": str(deployment.folder / "worker.sock")}
     return getattr(deployment, f"{name}_settings")()
 

@@ -297,7 +297,7 @@ def settings_of(deployment, name, tmp_path):
         return getattr(deployment, f"{name}_settings")()
     (tmp_path / "campaign.yaml").write_text(CAMPAIGN)
     return {"broker": "127.0.0.1:1", "broker_name": "main", "requesters": "alice",
-            "campaign": str(tmp_path / "campaign.yaml"), "seed": 1,
+            "campaign": str(tmp_path / "campaign.yaml"), "seed": 1, "accept": {"tokens": 0},
             "tls": deployment.pki.issue("worker/1").config()}
 
 
