@@ -19,6 +19,7 @@
 #include "worker/budget.h"
 #include "worker/column.h"
 #include "worker/feed.h"
+#include "worker/spill.h"
 
 enum { STEPS = 1 << 14, SQL_BYTES = 1 << 16, PATTERN_BYTES = 256 };
 /* Instructions of SQLite's machine: some minutes. A row of a plain query takes about ten. */
@@ -36,6 +37,12 @@ struct reader {
 
 static enum cv_err no_memory(const struct cv_feed *feed, struct cv_why *why) {
   return cv_fail(why, CV_ERR_NOMEM, "%s: out of memory", feed->ask->file);
+}
+
+/* What a query may sort and group outside memory. */
+static uint64_t temporary_bytes(const struct cv_feed *feed) {
+  enum { TIMES_MEMORY = 16 };
+  return cv_budget_bytes(feed->ask->memory) * TIMES_MEMORY;
 }
 
 /* SQLite does not say whether the system had no more or the limit was reached: then what it held at most and the
@@ -121,6 +128,11 @@ static enum cv_err failed(const struct cv_feed *feed, int code, struct cv_why *w
   switch (code & 0xff) {
     case SQLITE_NOMEM:
       return lacks_memory(feed, why);
+    case SQLITE_FULL:
+      return cv_fail(why, CV_ERR_LIMIT,
+                     "%s: items.query sorts or groups more than %llu MiB of temporary files, or the disk is full; "
+                     "expected a simpler one, or a larger items.memory",
+                     path, (unsigned long long)(temporary_bytes(feed) >> 20));
     case SQLITE_INTERRUPT:
       return cv_fail(why, CV_ERR_LIMIT, "%s: items.query takes more than %llu steps; expected a simpler one", path,
                      (unsigned long long)reader->steps_max);
@@ -181,7 +193,10 @@ static enum cv_err open_database(struct cv_feed *feed, struct cv_why *why) {
   }
   limit_memory(cv_budget_bytes(feed->ask->memory));
   reader->is_limited = true;
-  int code = sqlite3_open_v2(uri, &reader->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
+  const char *vfs = cv_spill_vfs(temporary_bytes(feed));
+  int code = vfs == NULL
+                 ? SQLITE_NOMEM
+                 : sqlite3_open_v2(uri, &reader->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, vfs);
   sqlite3_free(uri);
   if (code != SQLITE_OK) {
     return failed(feed, code, why);

@@ -185,6 +185,24 @@ static void test_the_memory_of_a_query_is_bounded(void **state) {
   bad(&fixture, "SELECT title, stars FROM wide ORDER BY title", CV_ERR_LIMIT,
       ": row 344065: the rows up to here take more than 4 MiB of memory; expected at most that, or a larger "
       "items.memory");
+  bad(&fixture, "SELECT title, stars FROM wide ORDER BY title, printf('%.*c', 1000, 'x')", CV_ERR_LIMIT,
+      ": items.query sorts or groups more than 64 MiB of temporary files, or the disk is full; expected a simpler one, "
+      "or "
+      "a larger items.memory");
+  bad(&fixture,
+      "SELECT DISTINCT title, stars, printf('%d %.*c', random, 1000, 'x') FROM (SELECT title, stars, "
+      "row_number() OVER () AS random FROM wide)",
+      CV_ERR_LIMIT,
+      ": items.query sorts or groups more than 64 MiB of temporary files, or the disk is full; expected a simpler one, "
+      "or "
+      "a larger items.memory");
+  for (int i = 0; i < 3; i++) { /* what was written is forgotten with the database */
+    good(
+        &fixture,
+        "SELECT title, max(stars) AS stars FROM (SELECT title, stars, row_number() OVER (ORDER BY printf('%.*c', 1000, "
+        "'x')) FROM (SELECT title, stars FROM wide LIMIT 10000)) GROUP BY title",
+        "Roma:0", "");
+  }
   fixture.ask.memory = 0;
   good(&fixture, "SELECT title, stars FROM seen ORDER BY printf('%.*c', 900000, day) DESC", "Casa:0 Roma:500,1000", "");
   folder_remove(&fixture.folder);
