@@ -177,8 +177,8 @@ def test_one_that_ends_its_spawner_ends_itself(deployment, body, way, user):
 @pytest.mark.parametrize("way, user", WAYS)
 @pytest.mark.parametrize("end", ["worker", "spawner"])
 def test_nothing_outlives_a_worker_or_spawner_that_is_killed(deployment, end, way, user):
-    with Hostile(deployment, way, ATTACKS["hops"] + "; print('they hop', file=sys.stderr, flush=True); time.sleep(1000)",
-                 user) as world:
+    body = ATTACKS["hops"] + "; print('they hop', file=sys.stderr, flush=True); time.sleep(1000)"
+    with Hostile(deployment, way, body, user) as world:
         world.worker.wait_for("program 1: they hop")
         os.kill(world.worker.pid if end == "worker" else spawner_of(world.worker), signal.SIGKILL)
         world.is_over()
