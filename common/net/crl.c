@@ -5,6 +5,7 @@
 #include <openssl/bn.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <openssl/x509v3.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -192,6 +193,39 @@ static bool has_entry(const struct cv_crls *crls, const X509_NAME *issuer, const
     }
   }
   return false;
+}
+
+/* Whether the same key has signed them, by what they say of it: two CAs may have one name. */
+static bool is_of_same_key(const X509_CRL *a, const X509_CRL *b) {
+  AUTHORITY_KEYID *one = X509_CRL_get_ext_d2i(a, NID_authority_key_identifier, NULL, NULL);
+  AUTHORITY_KEYID *two = X509_CRL_get_ext_d2i(b, NID_authority_key_identifier, NULL, NULL);
+  bool is = one != NULL && two != NULL && one->keyid != NULL && two->keyid != NULL &&
+            ASN1_OCTET_STRING_cmp(one->keyid, two->keyid) == 0;
+  AUTHORITY_KEYID_free(one);
+  AUTHORITY_KEYID_free(two);
+  return is;
+}
+
+static bool is_older(const X509_CRL *list, const X509_CRL *before) {
+  ASN1_INTEGER *number = X509_CRL_get_ext_d2i(list, NID_crl_number, NULL, NULL);
+  ASN1_INTEGER *last = X509_CRL_get_ext_d2i(before, NID_crl_number, NULL, NULL);
+  bool is = number != NULL && last != NULL
+                ? ASN1_INTEGER_cmp(number, last) < 0
+                : ASN1_TIME_compare(X509_CRL_get0_lastUpdate(list), X509_CRL_get0_lastUpdate(before)) == -1;
+  ASN1_INTEGER_free(number);
+  ASN1_INTEGER_free(last);
+  return is;
+}
+
+enum cv_err cv_crls_follow(const struct cv_crls *crls, const struct cv_crls *before, const char *path,
+                           struct cv_why *why) {
+  for (size_t i = 0; i < crls->count * before->count; i++) {
+    const X509_CRL *list = crls->crl[i / before->count].list, *last = before->crl[i % before->count].list;
+    if (is_of_same_key(list, last) && is_older(list, last)) {
+      return cv_fail(why, CV_ERR_STATE, "%s: an older CRL than the one in use; expected that one or a later one", path);
+    }
+  }
+  return CV_OK;
 }
 
 size_t cv_crls_beyond(const struct cv_crls *crls, const struct cv_crls *other) {

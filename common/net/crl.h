@@ -42,6 +42,10 @@ enum cv_crl_verdict cv_crls_judge(const struct cv_crls *crls, const X509 *cert, 
 bool cv_crls_list(const struct cv_crls *crls, const char *serial);
 /* When the first list expires; INT64_MAX / 1000 if there is no list. */
 int64_t cv_crls_end_s(const struct cv_crls *crls);
+/* CV_ERR_STATE if a list is older than the one of the same CA in `before`: it would take revocations back. A CA's lists
+ * have growing numbers; without them their dates count. Lists that do not name their CA's key are not compared. */
+CV_MUST_USE enum cv_err cv_crls_follow(const struct cv_crls *crls, const struct cv_crls *before, const char *path,
+                                       struct cv_why *why);
 /* How many certificates `crls` has that `other` does not. */
 size_t cv_crls_beyond(const struct cv_crls *crls, const struct cv_crls *other);
 

@@ -507,6 +507,11 @@ enum cv_err cv_tls_renew(const struct cv_tls *old, const struct cv_tls_files *fi
     cv_tls_unref(tls);
     return err;
   }
+  enum cv_err err = files->crl == NULL ? CV_OK : cv_crls_follow(&tls->crls, &old->crls, files->crl, why);
+  if (err != CV_OK) {
+    cv_tls_unref(tls);
+    return err;
+  }
   *ret = tls;
   return CV_OK;
 }

@@ -239,6 +239,21 @@ def test_a_list_that_is_no_good(deployment, made, tmp_path, how):
     assert crowdveil("status", *as_requester(deployment)).returncode == 0
 
 
+def test_a_running_daemon_takes_no_older_list(deployment, made):
+    """As when a copy of yesterday is put back: it would let the revoked in again."""
+    deployment.up()
+    path = Path(made.issue("broker/main").crl)
+    older = path.read_bytes()
+    revoke(made, "requester/alice")
+    reload(deployment.broker)
+    newer = path.read_bytes()
+    path.write_bytes(older)
+    reload(deployment.broker, "keeping the old certificates: .*crl.pem: an older CRL than the one in use; expected")
+    assert crowdveil("status", *as_requester(deployment)).returncode != 0
+    path.write_bytes(newer)
+    reload(deployment.broker)
+
+
 def test_doctor_reads_the_list(deployment, made, tmp_path):
     deployment.up()
     deployment.stop()
