@@ -16,7 +16,11 @@
 #include "worker/form_page.h"
 #include "worker/form_post.h"
 
-enum { ITEM_BYTES = 256, WAIT_MS = 3000 /* of a request for a question or a verdict */ };
+enum {
+  ITEM_BYTES = 256,
+  WAIT_MS = 3000 /* of a request for a question or a verdict */,
+  WAITING_MAX = 4 /* of them, of a person */
+};
 
 /* What a question is about, as long as it is open. */
 struct about {
@@ -256,6 +260,24 @@ static enum MHD_Result show(struct cv_form *form, struct MHD_Connection *connect
   return send_page(connection, MHD_HTTP_OK, &page);
 }
 
+/* A person's newest requests wait; older ones are answered as if their time was over. */
+static void wait_for_person(struct cv_form *form, struct request *newest) {
+  struct request *request, *oldest = NULL;
+  unsigned waiting = 0;
+  DL_FOREACH(form->request, request) {
+    if (request->is_suspended && request->person == newest->person && waiting++ == 0) {
+      oldest = request;
+    }
+  }
+  if (waiting == WAITING_MAX) {
+    oldest->until_ms = 0;
+    oldest->is_suspended = false;
+    cv_httpd_resume(oldest->connection);
+  }
+  newest->is_suspended = true;
+  cv_httpd_suspend(newest->connection);
+}
+
 static enum MHD_Result answer_main(struct cv_form *form, struct MHD_Connection *connection, struct person *person,
                                    void **context) {
   struct request *request = *context;
@@ -268,8 +290,7 @@ static enum MHD_Result answer_main(struct cv_form *form, struct MHD_Connection *
     request = request == NULL ? begin_request(form, connection, person) : request;
     *context = request;
     if (request != NULL && cv_clock_mono_ms() < request->until_ms) {
-      request->is_suspended = true;
-      cv_httpd_suspend(connection);
+      wait_for_person(form, request);
       return MHD_YES;
     }
   }

@@ -53,6 +53,7 @@ struct cv_httpd {
   struct cv_guard_limits limits;
   struct cv_files files;
   struct cv_guard *guard;
+  bool has_resumed;
   struct visitor *wrong; /* whose refusal waits, in the order of their times */
   unsigned wrong_n;
 };
@@ -76,7 +77,8 @@ static void end_wrong(struct visitor *visitor) {
   cv_httpd_resume(visitor->connection);
 }
 
-/* Until something is due, which libmicrohttpd does not know; or at once, for what it has read and not worked on yet. */
+/* Until something is due, which libmicrohttpd does not know; or at once, for what it has read and not worked on yet, or
+ * what was resumed meanwhile. */
 static void set_timer(struct cv_httpd *httpd, uint64_t now_ms) {
   MHD_UNSIGNED_LONG_LONG ms;
   uint64_t due_ms = cv_guard_due_ms(httpd->guard);
@@ -86,6 +88,7 @@ static void set_timer(struct cv_httpd *httpd, uint64_t now_ms) {
   if (MHD_get_timeout(httpd->daemon, &ms) == MHD_YES) {
     due_ms = now_ms + ms < due_ms ? now_ms + ms : due_ms;
   }
+  due_ms = httpd->has_resumed ? now_ms : due_ms;
   if (due_ms == UINT64_MAX) {
     (void)uv_timer_stop(&httpd->timer);
   } else {
@@ -99,6 +102,7 @@ static void run(struct cv_httpd *httpd) {
   while (httpd->wrong != NULL && httpd->wrong->wrong_until_ms <= now_ms) {
     end_wrong(httpd->wrong);
   }
+  httpd->has_resumed = false;
   (void)MHD_run(httpd->daemon);
   set_timer(httpd, now_ms);
 }
@@ -241,6 +245,7 @@ void cv_httpd_suspend(struct MHD_Connection *connection) {
 void cv_httpd_resume(struct MHD_Connection *connection) {
   struct visitor *visitor = visitor_of(connection);
   visitor->is_suspended = false;
+  visitor->httpd->has_resumed = true;
   MHD_resume_connection(connection);
   /* Without a thread of its own libmicrohttpd does not notice; and it must not run inside the caller's work. */
   (void)uv_timer_start(&visitor->httpd->timer, on_timer, 0, 0);

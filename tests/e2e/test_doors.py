@@ -6,6 +6,7 @@ person at the attacker's own address within five.
 import contextlib
 import http.client
 import re
+import select
 import socket
 import subprocess
 import sys
@@ -147,6 +148,20 @@ def test_a_wrong_proxy_is_told_at_the_start(deployment, proxies, said):
     world = World(deployment, start=False)
     gateway = world.deployment.start_worker("gateway/101-120", world.file, {**world.settings, "form_proxy": proxies})
     assert gateway.wait() == 2 and f"form_proxy: {said}" in gateway.text()
+
+
+def test_four_requests_of_a_person_wait(deployment):
+    """More are answered at once, the oldest first, so that one person's do not take the places of the others."""
+    world = World(deployment, start=False)
+    deployment.broker.kill()  # so nothing is asked
+    world.start()
+    person = world.person()
+    get = f"GET / HTTP/1.1\r\nHost: {world.address}\r\nCookie: {person.cookie}\r\n\r\n".encode()
+    with deployment.clock.hold() as clock:
+        socks = [connect(world.address, get) for _ in range(6)]
+        wait_until(lambda: len(select.select(socks, [], [], 0)[0]) == 2, "two answers", timeout=10)
+        clock.advance(3100)
+        wait_until(lambda: len(select.select(socks, [], [], 0)[0]) == 6, "six answers", timeout=10)
 
 
 # ---- descriptors
