@@ -332,13 +332,21 @@ static enum cv_err take(struct cv_form *form, struct person *person, const struc
   return err == CV_ERR_NOT_FOUND ? CV_OK : err;
 }
 
+static const char too_long[] = "too long; expected what the form sends";
+
+/* Before it is read. */
+static bool says_too_long(struct MHD_Connection *connection) {
+  const char *length = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
+  return length != NULL && strtoull(length, NULL, 10) > CV_FORM_POST_BYTES;
+}
+
 static enum MHD_Result answer_post(struct cv_form *form, struct MHD_Connection *connection,
                                    const struct request *request) {
   struct person *person = request->person;
   struct cv_form_post post;
   struct cv_why why;
   if (request->is_long) {
-    return refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE, "too long; expected what the form sends");
+    return refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE, too_long);
   }
   if (cv_form_read(request->body, request->body_n, steps_of(form, person), &post, &why) != CV_OK) {
     return refuse(connection, MHD_HTTP_BAD_REQUEST, why.text);
@@ -389,6 +397,9 @@ static enum MHD_Result on_post(struct cv_form *form, struct MHD_Connection *conn
     struct person *person = person_with(form, &guesses);
     if (person == NULL || strcmp(url, "/answer") != 0) {
       return turn_away(connection, person == NULL && guesses.count > 0);
+    }
+    if (says_too_long(connection)) {
+      return refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE, too_long);
     }
     *context = begin_request(form, connection, person);
     return *context == NULL ? MHD_NO : MHD_YES;

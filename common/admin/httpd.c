@@ -174,27 +174,42 @@ static void on_connection(void *data, struct MHD_Connection *connection, void **
 
 /* ---- requests ---- */
 
+/* Of a request's head. */
 struct lines {
-  const char *x_forwarded_for, *forwarded;
+  const char *x_forwarded_for, *forwarded, *coding; /* the last of each */
+  unsigned hosts, lengths, codings;
 };
 
-static enum MHD_Result keep_last(void *data, enum MHD_ValueKind kind, const char *key, const char *value) {
+static enum MHD_Result take_line(void *data, enum MHD_ValueKind kind, const char *key, const char *value) {
   struct lines *lines = data;
+  value = value == NULL ? "" : value;
   if (strcasecmp(key, "X-Forwarded-For") == 0) {
-    lines->x_forwarded_for = value == NULL ? "" : value;
+    lines->x_forwarded_for = value;
   } else if (strcasecmp(key, "Forwarded") == 0) {
-    lines->forwarded = value == NULL ? "" : value;
+    lines->forwarded = value;
+  } else if (strcasecmp(key, MHD_HTTP_HEADER_TRANSFER_ENCODING) == 0) {
+    lines->coding = value;
+    lines->codings++;
+  } else if (strcasecmp(key, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0) {
+    lines->lengths++;
+  } else if (strcasecmp(key, MHD_HTTP_HEADER_HOST) == 0) {
+    lines->hosts++;
   }
   return MHD_YES;
 }
 
 /* During a request a proxy's connection counts for who asks; all whose name is missing or wrong are one address. */
-static void name(struct visitor *visitor) {
-  struct lines lines = {NULL, NULL};
+static void name(struct visitor *visitor, const struct lines *lines) {
   struct cv_ip ip;
-  (void)MHD_get_connection_values(visitor->connection, MHD_HEADER_KIND, keep_last, &lines);
-  bool is_named = cv_forwarded_read(lines.x_forwarded_for, lines.forwarded, &ip);
+  bool is_named = cv_forwarded_read(lines->x_forwarded_for, lines->forwarded, &ip);
   cv_guard_rename(visitor->httpd->guard, visitor->guest, is_named ? cv_ip_network(&ip) : UNNAMED, false);
+}
+
+/* What a proxy may read otherwise: where a request ends, or whom it is for. libmicrohttpd takes the first line of each,
+ * and what comes after such a request could be taken for another one's. */
+static bool is_ambiguous(const struct lines *lines) {
+  return lines->hosts > 1 || lines->lengths + lines->codings > 1 ||
+         (lines->codings == 1 && strcasecmp(lines->coding, "chunked") != 0);
 }
 
 static enum MHD_Result on_request(void *data, struct MHD_Connection *connection, const char *url, const char *method,
@@ -204,13 +219,21 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
   if (visitor == NULL) {
     return MHD_NO;
   }
+  static const char ambiguous[] =
+      "ambiguous head; expected one Host, and one Content-Length or Transfer-Encoding: chunked\n";
+  struct lines lines = {.hosts = 0};
   bool begins = !visitor->is_asking;
+  if (begins) {
+    (void)MHD_get_connection_values(connection, MHD_HEADER_KIND, take_line, &lines);
+  }
   if (begins && visitor->is_proxy) {
-    name(visitor);
+    name(visitor, &lines);
   }
   visitor->is_asking = true;
   enum MHD_Result result =
-      httpd->config.handler(httpd->config.data, connection, url, method, version, upload, upload_n, request);
+      is_ambiguous(&lines)
+          ? cv_httpd_reply(connection, MHD_HTTP_BAD_REQUEST, "text/plain; charset=utf-8", ambiguous, strlen(ambiguous))
+          : httpd->config.handler(httpd->config.data, connection, url, method, version, upload, upload_n, request);
   if (MHD_get_connection_info(connection, MHD_CONNECTION_INFO_HTTP_STATUS) != NULL) {
     move(visitor, CV_GUEST_ANSWER);
   } else if (!visitor->is_suspended && (begins || cv_guest_state(visitor->guest) == CV_GUEST_WAITS)) {

@@ -276,6 +276,34 @@ def test_an_answer_has_half_a_minute_to_be_read(deployment):
         assert is_closed(sock)
 
 
+# ---- requests that a proxy may read otherwise
+
+
+@pytest.mark.parametrize("lines", [
+    "Content-Length: 4\r\nTransfer-Encoding: chunked", "Transfer-Encoding: chunked\r\nContent-Length: 4",
+    "Content-Length: 5\r\nContent-Length: 60", "Content-Length: 5\r\ncontent-length: 5",
+    "Transfer-Encoding: xchunked", "Transfer-Encoding: chunked, identity", "Transfer-Encoding: identity",
+    "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity", "Content-Length: 5\r\nHost: other.example"])
+def test_nothing_follows_a_request_whose_end_is_unclear(deployment, lines):
+    """Behind a proxy that keeps connections it would be answered to somebody else."""
+    world = World(deployment)
+    person = world.person()
+    sock = connect(world.address, (
+        f"POST /answer HTTP/1.1\r\nHost: {world.address}\r\nCookie: {person.cookie}\r\nSec-Fetch-Site: same-origin\r\n"
+        f"{lines}\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: {world.address}\r\n\r\n").encode())
+    answers = b""
+    with contextlib.suppress(ConnectionError):
+        while more := sock.recv(65536):
+            answers += more
+    assert answers.count(b"HTTP/1.1 ") == 1 and answers.startswith(b"HTTP/1.1 400 "), answers
+
+
+def test_a_long_post_is_refused_before_it_is_read(deployment):
+    world = World(deployment)
+    sock = begin_post(world.address, OTHER, world.person(), {"Content-Length": 10 ** 12}, b"")
+    assert sock.recv(100).startswith(b"HTTP/1.1 413 ")
+
+
 # ---- who is let in
 
 
