@@ -153,7 +153,7 @@ def _assign(message: Any) -> None:
     if max(message.arms) >= ARMS_MAX or message.opponent > ARMS_MAX or message.opponent and shown:
         raise _bad("an assignment of arms out of range, or of several with an opponent")
     if any(a >= b for a, b in zip(shown, shown[1:])) or played[0] in shown:
-        raise _bad(f"an assignment of arms {list(message.arms)}; expected each once, in ascending order from the second")
+        raise _bad(f"an assignment of arms {list(message.arms)}; expected each once, from the second on ascending")
 
 
 def _ack(message: Any) -> None:

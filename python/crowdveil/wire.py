@@ -162,6 +162,7 @@ def server_context(files: Tls) -> ssl.SSLContext:
     """For a listener, which asks every peer for its certificate."""
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.verify_mode = ssl.CERT_REQUIRED
+    tls.num_tickets = 0  # type: ignore[attr-defined]  # a session that is resumed shows no certificate
     tls.set_alpn_protocols([ALPN])
     return _load(tls, files.ca, files.cert, files.key, files.crl)
 
@@ -345,7 +346,7 @@ class Connection(Closing):
             raise ProtocolError(f"{address}: {error}") from None
 
     def send(self, payload: bytes, until: Optional[float] = None) -> None:
-        """All of it by this time, however slowly the other side reads; None: as long as the socket's timeout permits."""
+        """All of it by this time, however slowly the other side reads; None: as the socket's timeout permits."""
         if until is None:
             self.sock.sendall(frame(payload))
             return
