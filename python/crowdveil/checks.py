@@ -180,6 +180,37 @@ def check_crowd(envelope: Any) -> None:
         _text(message.why, WHY_BYTES, "a reason")
 
 
+# --- the form of answers to requesters
+
+
+def _progress(progress: Any) -> None:
+    _text(progress.name, NAME_BYTES, "a campaign's name")
+    _text(progress.waits_for, NAME_BYTES, "the name of a third-party")
+    for why in (progress.why, *(each.why for each in progress.declined)):
+        _text(why, WHY_BYTES, "a reason")
+
+
+def _statement(statement: Any) -> None:
+    for name in (statement.name, statement.mechanism, statement.privatizer):
+        _text(name, NAME_BYTES, "a name")
+    for line in (statement.guarantee, statement.why):
+        _text(line, WHY_BYTES, "a line of a statement")
+
+
+def check_order(envelope: Any) -> None:
+    """Of an order.Envelope that a broker may send: no text of it breaks or turns the line that shows it."""
+    _greetings(envelope)
+    _text(envelope.error.why, WHY_BYTES, "an error")
+    _text(envelope.status_answer.broker, NAME_BYTES, "a broker's name")
+    for progress in (envelope.progress, envelope.finished.progress, envelope.part.progress,
+                     *envelope.status_answer.campaigns):
+        _progress(progress)
+    _statement(envelope.statement)
+    for holder in (envelope.description, envelope.part):
+        if holder.HasField("spec"):
+            _spec(holder.spec)
+
+
 # --- the meaning of a campaign
 
 

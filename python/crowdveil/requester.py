@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Optional, Union
 
+from .checks import check_order
 from .errors import Error, Lost, Moved, ProtocolError, Refused
 from .model import Accepted, Export, Gold, Progress, Result, Spec, Standing, Statement, Status
 from .schema import schema
@@ -145,6 +146,7 @@ class Requester(Closing):
                 self._again(Lost(f"{self.address}: the broker closed the connection"), until)
                 continue
             envelope = decode("order", payload)
+            check_order(envelope)
             check_hello(envelope, self.greeted)
             self.greeted, self.lost_at = True, None
             if envelope.HasField("goodbye"):

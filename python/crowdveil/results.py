@@ -143,5 +143,5 @@ def read_export(path: Union[str, Path]) -> Export:
                   for each in found["releases"]),
             tuple(_some(Standing, each, rank_class=each["class"], rank_last=each.get("class_last", 0),
                         held=HELD.get(each.get("held", ""), 0)) for each in found["standings"]))
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise Damaged(f"{path}: {type(error).__name__} {error}; expected JSON of crowdveil export") from None

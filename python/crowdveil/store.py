@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -44,9 +45,17 @@ def signed(number: int) -> int:
 def open_database(path: Union[str, Path], tables: str, version: int) -> sqlite3.Connection:
     """A database for this process alone, readable by its user alone; Error if it cannot be used."""
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+        opened = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+        try:
+            is_file = stat.S_ISREG(os.fstat(opened).st_mode)
+            if is_file:
+                os.fchmod(opened, 0o600)
+        finally:
+            os.close(opened)
     except OSError as error:
         raise Error(f"{path}: {error.strerror}; expected a file that this user can write") from None
+    if not is_file:
+        raise Error(f"{path}: not a regular file; expected a file that this user can write")
     db = sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False)
     try:
         db.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -135,7 +144,7 @@ class Store:
                 yield broker, self._book(broker, campaign, row, policy_of, within)
             except Unfit as error:
                 raise Error(f"{self.path}: campaign {campaign % U64} of broker {broker}: {error}") from None
-            except (ValueError, TypeError, KeyError, DecodeError) as error:
+            except (ValueError, TypeError, KeyError, RecursionError, DecodeError) as error:
                 raise Damaged(f"{self.path}: campaign {campaign % U64} of broker {broker}: {error}") from error
 
     def _book(self, broker: str, campaign: int, row: list[Any], policy_of: Callable[[Spec, int], Policy],

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a peer can make a third-party keep, say or decode: the pure parts, with time as an argument."""
+import os
+
 import pytest
-from crowdveil import ProtocolError
+from crowdveil import Damaged, ProtocolError, read_export
 from crowdveil.callers import FREE, HANDSHAKES, HELLOS, KEPT, STRANGERS, Call, Callers, address_of
+from crowdveil.checks import check_order
 from crowdveil.errors import Error, clean
 from crowdveil.notes import BURST, ENTRIES, REASONS, Notes
 from crowdveil.schema import schema
+from crowdveil.store import open_database
 from crowdveil.wire import FRAME_S, Splitter, Stopwatch, decode, frame
 
 
@@ -118,3 +122,39 @@ def test_what_a_broker_may_send_at_once_is_decoded():
         for _ in range(24):
             release.noise.add(scale=1.5, count=2)
     assert decode("rank", envelope.SerializeToString()) == envelope
+
+
+def progress(**fields):
+    envelope = schema("order").Envelope()
+    envelope.status_answer.campaigns.add(**fields)
+    return envelope
+
+
+def error(why):
+    envelope = schema("order").Envelope()
+    envelope.error.why = why
+    return envelope
+
+
+@pytest.mark.parametrize("envelope", [
+    progress(name="\x1b]0;x\x07"), progress(name="a\nb"), progress(why="x" * 256), progress(waits_for="\x9b"),
+    progress(declined=[{"why": "\x1b"}]), error("\x1b[2J"), error("no\nline"), error("x" * 256)])
+def test_no_answer_of_a_broker_breaks_a_line_of_its_requester(envelope):
+    with pytest.raises(ProtocolError, match="not a valid message"):
+        check_order(envelope)
+
+
+def test_a_state_file_is_a_file_of_its_user_alone(tmp_path):
+    (tmp_path / "wide.db").touch(0o666)
+    (tmp_path / "wide.db").chmod(0o666)
+    open_database(tmp_path / "wide.db", "CREATE TABLE a (b);", 1).close()
+    assert (tmp_path / "wide.db").stat().st_mode & 0o777 == 0o600
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(Error, match="not a regular file"):
+        open_database(tmp_path / "pipe", "", 1)
+
+
+def test_a_file_of_nothing_but_brackets_is_damaged(tmp_path):
+    (tmp_path / "export.json").write_text("[" * 100_000)
+    with pytest.raises(Damaged, match="export.json: RecursionError"):
+        read_export(tmp_path / "export.json")
