@@ -199,8 +199,10 @@ enum cv_err cv_anchor_write(struct cv_anchor *anchor, const struct cv_anchor_mar
                  mark->totals.promised_micro, mark->term, term_id);
   /* One write of fixed length in place, synced before anything that depends on it is sent. The line is shorter than a
    * sector: a power failure leaves the old mark or the new one. */
-  if (pwrite(anchor->fd, line, LINE, 0) != LINE || fdatasync(anchor->fd) != 0) {
-    return cv_fail(why, CV_ERR_IO, "%s: cannot write the anchor: %s", anchor->path, strerror(errno));
+  ssize_t written = pwrite(anchor->fd, line, LINE, 0);
+  if (written != LINE || fdatasync(anchor->fd) != 0) {
+    return cv_fail(why, CV_ERR_IO, "%s: cannot write the anchor: %s", anchor->path,
+                   strerror(written >= 0 && written != LINE ? ENOSPC : errno));
   }
   return CV_OK;
 }

@@ -194,10 +194,14 @@ static enum cv_err remove_stale(const struct sockaddr_un *address, struct cv_why
     return fail_errno(why, address->sun_path, "cannot create a socket");
   }
   /* Tried, not guessed: a socket file alone does not tell whether its program still runs. */
-  bool dead = connect(fd, (const struct sockaddr *)address, sizeof(*address)) != 0 && errno == ECONNREFUSED;
+  int error = connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 ? 0 : errno;
   (void)close(fd);
-  if (!dead) {
+  if (error == 0 || error == EAGAIN) {
     return cv_fail(why, CV_ERR_EXISTS, "%s: another program listens on this socket", address->sun_path);
+  }
+  if (error != ECONNREFUSED && error != ENOENT) {
+    errno = error;
+    return fail_errno(why, address->sun_path, "cannot find out whether a program listens on this socket");
   }
   return unlink(address->sun_path) == 0 || errno == ENOENT ? CV_OK
                                                            : fail_errno(why, address->sun_path, "cannot remove");

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The messages of err.h. Apart from err.c, so that text.c may use err.h and the messages may use text.h. */
+#include <errno.h>
 #include <string.h>
 
 #include "common/base/err.h"
 #include "common/base/text.h"
 
 void cv_why_vset(struct cv_why *why, const char *fmt, va_list args) {
+  int before = errno; /* a caller's error code may depend on it, and is evaluated after the message */
   if (why != NULL) {
     cv_text_vprint(why->text, sizeof(why->text), fmt, args);
   }
+  errno = before;
 }
 
 void cv_why_set(struct cv_why *why, const char *fmt, ...) {

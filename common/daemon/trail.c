@@ -91,6 +91,7 @@ static enum cv_err continue_file(struct cv_trail *trail, struct cv_why *why) {
   ssize_t n = tail == NULL || size < 0 ? -1 : pread(trail->fd, tail, TAIL_BYTES, from);
   enum cv_err err = CV_OK;
   if (n != size - from) {
+    errno = n >= 0 ? EIO : errno; /* less than there is */
     err = tail == NULL ? cv_fail(why, CV_ERR_NOMEM, "audit: out of memory") : fail(why, trail->path, "cannot read");
   } else if (!cv_trail_end_read(tail, (size_t)n, cv_sha256, &trail->end)) {
     err = cv_fail(why, CV_ERR_FORMAT, "audit: %s: its last line is not of an audit log; expected one, or a new name",

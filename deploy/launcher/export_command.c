@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/config/sink.h"
 #include "common/config/standard.h"
 #include "deploy/launcher/client.h"
 #include "deploy/launcher/command.h"
@@ -85,13 +86,15 @@ static int save(const struct settings *settings, const struct cv_export *export)
                         : cv_command_fail(&table, 1, "%s", err == CV_ERR_IO ? cv_standard_reason() : cv_err_text(err));
   }
   (void)snprintf(partial, sizeof(partial), "%s.partial", settings->output);
-  FILE *file = fopen(partial, "we");
+  FILE *file = cv_sink_open(partial);
   if (file == NULL) {
     return cv_command_fail(&table, 1, "%s: %s", partial, strerror(errno));
   }
-  bool written = write_to(settings, export, file) == CV_OK;
-  if (fclose(file) != 0 || !written || rename(partial, settings->output) != 0) {
-    int status = cv_command_fail(&table, 1, "%s: cannot write: %s", settings->output, strerror(errno));
+  enum cv_err err = write_to(settings, export, file);
+  bool written = fclose(file) == 0 && err == CV_OK && rename(partial, settings->output) == 0;
+  if (!written) {
+    int status = cv_command_fail(&table, 1, "%s: cannot write: %s", settings->output,
+                                 err == CV_OK || err == CV_ERR_IO ? strerror(errno) : cv_err_text(err));
     (void)unlink(partial);
     return status;
   }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/config/sink.h"
 #include "deploy/launcher/command.h"
 #include "deploy/launcher/program.h"
 #include "deploy/launcher/role.h"
@@ -98,7 +99,7 @@ static enum cv_err ask(enum cv_role role, const char *config, char *to, size_t s
   const char *folder = getenv("TMPDIR");
   (void)snprintf(to, size, "%s/crowdveil-recover-XXXXXX", folder == NULL ? "/tmp" : folder);
   int fd = mkstemp(to);
-  FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+  FILE *file = cv_sink_of(fd);
   if (file == NULL) {
     to[0] = '\0';
     return cv_fail(why, CV_ERR_IO, "cannot make a temporary file: %s", strerror(errno));

@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/config/sink.h"
+
 enum { PATH_BYTES = 4096, SMALL_WIDTH = 300 };
 
 struct cv_lab_slug cv_lab_slug(const char *name, const char *ending) {
@@ -26,7 +28,7 @@ struct cv_lab_slug cv_lab_slug(const char *name, const char *ending) {
 FILE *cv_lab_file_create(const char *folder, const char *name, const char *ending, struct cv_why *why) {
   char path[PATH_BYTES];
   (void)snprintf(path, sizeof(path), "%s/%s.%s", folder, name, ending);
-  FILE *file = fopen(path, "we");
+  FILE *file = cv_sink_open(path);
   if (file == NULL) {
     cv_why_set(why, "%s: %s", path, strerror(errno));
   }

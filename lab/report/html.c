@@ -54,10 +54,10 @@ static enum cv_err read_file(const char *path, struct cv_buf *ret, struct cv_why
   while ((n = fread(chunk, 1, sizeof(chunk), file)) > 0) {
     cv_buf_put(ret, chunk, n);
   }
-  bool failed = ferror(file) != 0;
+  int error = ferror(file) != 0 ? errno : cv_buf_ok(ret) ? 0 : ENOMEM;
   (void)fclose(file);
-  if (failed || !cv_buf_ok(ret)) {
-    return cv_fail(why, failed ? CV_ERR_IO : CV_ERR_NOMEM, "%s: cannot be read", path);
+  if (error != 0) {
+    return cv_fail(why, error == ENOMEM ? CV_ERR_NOMEM : CV_ERR_IO, "%s: cannot be read: %s", path, strerror(error));
   }
   return CV_OK;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/config/sink.h"
 #include "lab/judge/terms.h"
 #include "lab/report/gnuplot.h"
 #include "lab/report/html.h"
@@ -151,7 +152,7 @@ enum cv_err cv_lab_draft_open(const char *path, struct cv_lab_draft *ret, struct
     return cv_fail(why, CV_ERR_LIMIT, "%.200s...: name too long", path);
   }
   (void)snprintf(ret->beside, sizeof(ret->beside), "%s.part", path);
-  ret->file = fopen(ret->beside, "we");
+  ret->file = cv_sink_open(ret->beside);
   return ret->file != NULL ? CV_OK : cv_fail(why, CV_ERR_IO, "%s: %s", ret->beside, strerror(errno));
 }
 

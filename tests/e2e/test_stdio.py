@@ -131,3 +131,12 @@ def test_limits_are_told_in_one_line(limit, values, reason, of_nobody):
             assert error.count("\n") == 1 and re.search(reason, error), f"{value}: {error}"
         seen.add(status)
     assert 1 in seen
+
+
+@pytest.mark.skipif(not PROGRAMS["lab"].exists(), reason="not built")
+def test_files_say_why_they_cannot_be_written(tmp_path):
+    """Of many blocks: the first fails, and later calls have errors of their own."""
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+    status, _, error = run(PROGRAMS["lab"], "run", "ppar-fig4", "--replicates", "1", "--jobs", "1", "--out",
+                           tmp_path / "out", before=limit)
+    assert status == 1 and "File too large" in error, error

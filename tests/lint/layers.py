@@ -120,7 +120,7 @@ LAYERS = (
     Layer("archive", ("lab/result/archive.[ch]", "lab/result/origin.[ch]", "lab/result/merge.[ch]"), False,
           BASE + ("crypto", "db", "numbers")),
     Layer("experiment", ("lab/experiment/experiment.h",), False, BASE + ("config", "campaign", "source", "numbers")),
-    Layer("report", ("lab/report/*",), False, BASE + ("numbers", "experiment", "lab")),
+    Layer("report", ("lab/report/*",), False, BASE + ("config", "numbers", "experiment", "lab")),
     Layer("command", ("lab/main.c", "lab/command/*"), False,
           BASE + ("sys", "config", "numbers", "archive", "experiment", "lab", "report", "audit")),
     Layer("lab", ("lab/*",), False,

@@ -63,11 +63,15 @@ static enum cv_err create_file(const char *path, mode_t mode, const char *replac
 
 static enum cv_err finish_file(FILE *file, bool written, const char *path, struct cv_why *why) {
   bool ok = written && fflush(file) == 0 && fsync(fileno(file)) == 0;
-  ok = (fclose(file) == 0) && ok;
+  int error = errno; /* of the first failure */
+  if (fclose(file) != 0 && ok) {
+    error = errno;
+    ok = false;
+  }
   if (ok) {
     return CV_OK;
   }
-  enum cv_err err = cv_fail(why, CV_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
+  enum cv_err err = cv_fail(why, CV_ERR_IO, "%s: cannot write: %s", path, strerror(error));
   (void)unlink(path);
   ERR_clear_error();
   return err;
