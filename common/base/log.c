@@ -9,6 +9,7 @@
 static const char *program_name = "crowdveil";
 static enum cv_log_level most = CV_LOG_INFO;
 static size_t (*encode)(const struct cv_log_line *line, char *to) = cv_log_line_text;
+static uint64_t unwritten;                                   /* lines that standard error did not take */
 static bool (*send_to_journal)(const char *bytes, size_t n); /* NULL: standard error */
 
 void cv_log_init(const char *program, enum cv_log_level level) {
@@ -22,6 +23,10 @@ void cv_log_json(void) {
 
 void cv_log_journal(bool (*send)(const char *bytes, size_t n)) {
   send_to_journal = send;
+}
+
+uint64_t cv_log_unwritten(void) {
+  return unwritten;
 }
 
 enum cv_log_level cv_log_level(void) {
@@ -52,7 +57,8 @@ void cv_log_note(const struct cv_note *note) {
   stamp(time, sizeof(time));
   const struct cv_log_line line = {.time = time, .program = program_name, .note = *note};
   if (send_to_journal == NULL || !send_to_journal(bytes, cv_log_line_journal(&line, bytes))) {
-    (void)fwrite(bytes, 1, encode(&line, bytes), stderr);
+    size_t n = encode(&line, bytes);
+    unwritten += fwrite(bytes, 1, n, stderr) != n;
   }
 }
 

@@ -15,6 +15,9 @@ void cv_log_json(void);
  * error as text. */
 void cv_log_journal(bool (*send)(const char *bytes, size_t n));
 
+/* Lines that standard error has not taken: it is closed, its disk is full or its reader has gone. */
+uint64_t cv_log_unwritten(void);
+
 enum cv_log_level cv_log_level(void);
 /* Changes the level, and says so at the new level; `by` says who did it: "SIGUSR1". */
 void cv_log_set_level(enum cv_log_level level, const char *by);

@@ -13,6 +13,7 @@
 #include "common/admin/metrics.h"
 #include "common/base/clock.h"
 #include "common/config/config.h"
+#include "common/daemon/logging.h"
 
 void cv_daemon_gauges_open(struct cv_daemon_gauges *gauges, const char *program) {
   *gauges = (struct cv_daemon_gauges){.program = program, .started_ms = cv_clock_wall_ms()};
@@ -95,6 +96,9 @@ void cv_daemon_gauges_put(const struct cv_daemon_gauges *gauges, struct cv_buf *
   put_process(gauges, out);
   cv_metric_gauge(out, "crowdveil_healthy", "1 if /health answers ok.", gauges->is_healthy);
   cv_metric_gauge(out, "crowdveil_ready", "1 if /readyz answers ok.", gauges->is_ready);
+  cv_metric_family(out, "crowdveil_log_lines_lost_total",
+                   "Lines of the log that neither the journal nor standard error took.", "counter");
+  cv_metric_sample(out, "crowdveil_log_lines_lost_total", NULL, NULL, (double)cv_logging_lost());
   put_certificates(gauges, out);
   put_disk(gauges, out);
 }

@@ -15,12 +15,14 @@
 const char *const CV_LOGGING_FORMS[] = {"auto", "text", "json", "journal", NULL};
 
 static struct cv_datagram journal = {.fd = -1};
-static uint64_t lost; /* lines, since the last cv_logging_tell_lost() */
+static uint64_t lost;     /* lines, since the last cv_logging_tell_lost() */
+static uint64_t lost_all; /* since the start */
 
 /* Lines that a busy journal does not take are counted: waiting for it would stop the daemon. */
 static bool send_line(const char *bytes, size_t n) {
   enum cv_err err = cv_datagram_send(&journal, bytes, n);
   lost += err == CV_ERR_LIMIT;
+  lost_all += err == CV_ERR_LIMIT;
   return err != CV_ERR_CLOSED;
 }
 
@@ -55,6 +57,10 @@ enum cv_err cv_logging_begin(const struct cv_logging_settings *settings, const c
     cv_log_journal(send_line);
   }
   return CV_OK;
+}
+
+uint64_t cv_logging_lost(void) {
+  return lost_all + cv_log_unwritten();
 }
 
 void cv_logging_tell_lost(void) {

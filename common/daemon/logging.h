@@ -38,6 +38,8 @@ struct cv_logging_settings {
  */
 CV_MUST_USE enum cv_err cv_logging_begin(const struct cv_logging_settings *settings, const char *program,
                                          struct cv_why *why);
+/* The lines of the log that neither the journal nor standard error took, since the start. */
+uint64_t cv_logging_lost(void);
 /* Logs how many lines the journal did not take since the last call, if any. */
 void cv_logging_tell_lost(void);
 

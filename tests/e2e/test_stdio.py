@@ -4,12 +4,15 @@ import itertools
 import os
 import re
 import resource
+import signal
 import subprocess
 import tempfile
 
 import pytest
 
-from harness.daemon import PROGRAMS, ROOT
+from harness.admin import metrics
+from harness.commands import as_requester, crowdveil
+from harness.daemon import PROGRAMS, ROOT, wait_until
 
 FIRST = ROOT / "deploy/campaigns/first.yaml"
 CLOSED = [fds for n in (1, 2, 3) for fds in itertools.combinations((0, 1, 2), n)]
@@ -140,3 +143,16 @@ def test_files_say_why_they_cannot_be_written(tmp_path):
     status, _, error = run(PROGRAMS["lab"], "run", "ppar-fig4", "--replicates", "1", "--jobs", "1", "--out",
                            tmp_path / "out", before=limit)
     assert status == 1 and "File too large" in error, error
+
+
+@pytest.mark.parametrize("error", ["2>&-", "2>/dev/full"], ids=["closed", "full"])
+def test_a_daemon_serves_on_without_its_log(deployment, tmp_path, error):
+    """And without an input; the lines are counted."""
+    shell = ["/bin/sh", "-c", f'exec "$0" "$@" <&- {error}']
+    deployment.prefixes = {"broker": shell, "thirdparty": shell}
+    deployment.up(broker={"admin": str(tmp_path / "b.sock")})
+    done = crowdveil("status", *as_requester(deployment))
+    assert done.returncode == 0, done.stderr
+    deployment.broker.signal(signal.SIGUSR1)
+    wait_until(lambda: metrics(tmp_path / "b.sock")["crowdveil_log_lines_lost_total"] > 0, "a line that is lost")
+    assert deployment.broker.stop() == 0 and deployment.thirdparty.stop() == 0
