@@ -7,7 +7,9 @@ import pytest
 
 import crowdveil
 from client.requester import end_name, spec
+from client.worker import Session, work
 from crowdveil.wire import GRID
+from harness.admin import metric
 from harness.campaign import NOISE
 from harness.commands import as_requester
 from harness.commands import crowdveil as command
@@ -203,3 +205,36 @@ def test_a_campaign_keeps_the_limits_that_it_was_accepted_with(deployment, tmp_p
         assert finished.progress.tokens > 6 * least
         released = [release.tokens for part in requester.export(number) for release in part.releases]
     assert len(released) > 10 and min(released) == least
+
+
+def test_a_worker_that_has_spent_more_than_the_limit_of_today_gives_no_more(deployment):
+    """Its account and the ledgers stay as they are, and the broker starts."""
+    deployment.up(broker=OPEN)
+    files = deployment.pki.issue("gateway/1-100")
+
+    def give(epsilon, workers):
+        with (deployment.requester() as requester,
+              Session(deployment.broker.address, files.ca, files.cert, files.key) as session):
+            number = requester.submit(spec(ITEMS, mechanism="hybrid", epsilon=epsilon, tokens=40,
+                                           policy_params={"alpha": .1, "tokens_per_round": 20})).campaign
+            verdicts, accepted = work(session, workers, lambda worker, arm, place: GRID // 2)
+            if verdicts["accepted"] == 40:
+                assert end_name(requester.watch(number).progress.end) == "tokens"
+            return number, {worker for worker, _, _ in accepted}
+
+    first, _ = give(8, range(1, 41))
+    second, _ = give(7, range(1, 41))
+    with deployment.requester() as requester:
+        before = [requester.ledger(number) for number in (first, second)]
+    address = deployment.broker.address
+    assert deployment.broker.stop() == 0
+    deployment.start_broker({**BY_DEFAULT, "listen": address})
+    with deployment.requester() as requester:
+        after = [requester.ledger(number) for number in (first, second)]
+    for old, new in zip(before, after):
+        assert new.lifetime_epsilon_micro == 10_000_000
+        new.lifetime_epsilon_micro = old.lifetime_epsilon_micro
+        assert new == old
+    assert metric(deployment.folder, "broker", "crowdveil_workers_spent") == 40
+    _, gave = give(1, range(21, 61))
+    assert gave == set(range(41, 61)), "those who have spent 15 are not asked"
