@@ -37,10 +37,11 @@ def outlive(hops=False):
         attempt(signal.signal, number, signal.SIG_IGN)
     if os.fork():
         os._exit(0)
-    while True:
+    for _ in range(6000 if hops else 1):  # a test that fails cannot catch one that hops: it ends by itself
         time.sleep(.01 if hops else 1000)
         if hops and os.fork():
             os._exit(0)
+    os._exit(0)
 def seen():
     # the spawner and its parent, by the numbers that /proc has
     own = int(os.readlink("/proc/self"))
@@ -168,7 +169,6 @@ def test_a_program_has_no_power_over_its_spawner(deployment, body, way, user):
 def test_one_that_ends_its_spawner_ends_itself(deployment, body, way, user):
     """The worker goes on, or says why it does not."""
     with Hostile(deployment, way, body, user) as world:
-        world.worker.wait_for("it ended with signal 9")
         world.worker.wait_for("started again in 400 ms|Too many open files|no program can be started any more")
         world.worker.stop()
         world.is_over()
