@@ -17,6 +17,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from harness import admin
 from harness.daemon import PYTHON, wait_until
 from harness.page import Page
 from harness.people import LIMITS, World, item, notice
@@ -97,6 +98,21 @@ def test_the_page_stays_open(page, kind, count):
     address, headers = f"127.0.0.1:{page.port}", {"Cookie": page.cookie}
     with attacked(kind, address, count, "Host: 127.0.0.1"):
         stays_open(address, "/api/campaigns", headers)
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /health HTTP/1.1\r\nX: "])
+def test_the_admin_socket_stays_open(deployment, sent):
+    """A monitor that leaks connections does not hide the daemon from its operator."""
+    deployment.start_thirdparty()
+    path = deployment.folder / "thirdparty.sock"
+    with contextlib.ExitStack() as leaked:
+        for _ in range(60):
+            sock = leaked.enter_context(socket.socket(socket.AF_UNIX))
+            sock.settimeout(10)
+            sock.connect(str(path))
+            sock.sendall(sent)
+        for _ in range(5):
+            assert admin.get(path, "/health", timeout=SAME_S) == (200, "ok\n")
 
 
 def world_behind_a_proxy(deployment, **form):
