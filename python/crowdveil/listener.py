@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import resource
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Optional
 
-from .callers import HANDSHAKE_S, Call, Callers, address_of
+from .callers import HANDSHAKE_S, HANDSHAKES, Call, Callers, address_of
 from .errors import Error
 
 PEEK_S = .05      # between looks at a hello that has begun
 BACKLOG = 511
+OTHER_FILES = 64
 TURN = 16         # connections that are accepted before others have their turn
 RECORD = 5        # bytes of a TLS record's head
 HANDSHAKE = 22    # the type of a record with a hello
@@ -23,10 +25,23 @@ GARBAGE = 20      # unfinished TLS connections that have ended, after which memo
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
-class Listener:
-    """`serve` gets each connection whose handshake is complete."""
+def allow_files(connections: int) -> None:
+    """Raises the limit of open files as far as so many connections need; Error if the system does not allow it, said at
+    the start and not when no file is left for the database."""
+    needed = connections + sum(HANDSHAKES) + OTHER_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        raise Error(f"{connections} connections need {needed} open files, but the system allows {hard} (ulimit -n)")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
-    def __init__(self, host: str, port: int, tls: ssl.SSLContext, serve: Serve) -> None:
+
+class Listener:
+    """`serve` gets each connection whose handshake is complete, and permits so many `connections`."""
+
+    def __init__(self, host: str, port: int, tls: ssl.SSLContext, serve: Serve, connections: int) -> None:
+        allow_files(connections)
         self.tls, self.serve, self.callers = tls, serve, Callers()
         self.tasks, self.garbage = set["asyncio.Task[None]"](), 0
         try:

@@ -112,7 +112,7 @@ class ThirdParty:
         self._over = asyncio.Event()
         on_signals(self.stop)
         try:
-            listener = Listener(*self.listen, self.tls, self._serve)
+            listener = Listener(*self.listen, self.tls, self._serve, (CONNECTIONS + 1) * len(self.brokers))
             self.address = listener.address
             log.info("ready on %s", self.address)
             tasks = [asyncio.ensure_future(listener.run()), asyncio.ensure_future(self._tick(listener))]

@@ -182,8 +182,9 @@ def opened(files: Tls, server: bool = False) -> ssl.SSLContext:
 
 
 def _identity_of(certificate: Any) -> str:
-    names: list[str] = [value for kind, value in (certificate or {}).get("subjectAltName", ()) if kind == "URI"]
-    return names[0] if names else ""
+    names: list[str] = [value for kind, value in (certificate or {}).get("subjectAltName", ())
+                        if kind == "URI" and value.startswith("crowdveil:")]
+    return names[0] if len(names) == 1 else ""  # who has two could be taken for either
 
 
 def identity(sock: Any) -> str:

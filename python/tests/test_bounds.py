@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a peer can make a third-party keep, say or decode: the pure parts, with time as an argument."""
 import os
+import resource
 
 import pytest
 from crowdveil import Damaged, ProtocolError, read_export
 from crowdveil.callers import FREE, HANDSHAKES, HELLOS, KEPT, STRANGERS, Call, Callers, address_of
 from crowdveil.checks import check_order
 from crowdveil.errors import Error, clean
+from crowdveil.listener import allow_files
 from crowdveil.notes import BURST, ENTRIES, REASONS, Notes
 from crowdveil.schema import schema
 from crowdveil.store import open_database
@@ -158,3 +160,14 @@ def test_a_file_of_nothing_but_brackets_is_damaged(tmp_path):
     (tmp_path / "export.json").write_text("[" * 100_000)
     with pytest.raises(Damaged, match="export.json: RecursionError"):
         read_export(tmp_path / "export.json")
+
+
+def test_too_few_open_files_are_said_at_the_start(monkeypatch):
+    limits = [40, 64]
+    monkeypatch.setattr(resource, "getrlimit", lambda _: tuple(limits))
+    monkeypatch.setattr(resource, "setrlimit", lambda _, to: limits.__setitem__(slice(0, 2), to))
+    with pytest.raises(Error, match="9 connections need 265 open files, but the system allows 64"):
+        allow_files(9)
+    limits[1] = 4096
+    allow_files(9)
+    assert limits == [265, 4096]

@@ -23,8 +23,8 @@ Gateway(sys.argv[1], Tls(*sys.argv[2:5]), range(1, 1001), lambda worker, arm: .5
 
 
 def terms(**changes):
-    message = schema("base").Terms(**{"id": 1, "name": "test", "epsilon_micro": MICRO, "tokens_per_worker": 2, "arms": 2,
-                                      "requester": "alice", "lease_ms": 5000, **changes})
+    message = schema("base").Terms(**{"id": 1, "name": "test", "epsilon_micro": MICRO, "tokens_per_worker": 2,
+                                      "arms": 2, "requester": "alice", "lease_ms": 5000, **changes})
     message.mechanism.name, message.privatizer.name = "hybrid", "none"
     return message
 

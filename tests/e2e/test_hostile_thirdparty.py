@@ -178,6 +178,20 @@ def closed_with(peer):
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize("identity, changes", [
+    ("broker/other", {}), ("worker/5", {}), ("requester/main", {}), ("broker/main", {"days": -1}),
+    ("broker/main", {"extra": ",URI:crowdveil:broker/mallory"}), ("broker/main", {"extra": ",URI:crowdveil:worker/5"})],
+    ids=["another name", "a worker", "a requester", "expired", "two names", "two roles"])
+def test_a_certificate_that_does_not_fit_opens_nothing(stage, identity, changes):
+    files = stage.pki.issue(identity, name=f"bad-{abs(hash((identity, str(changes))))}", **changes)
+    with pytest.raises(OSError):
+        with Dialer(stage.address, files, timeout=20) as peer:
+            peer.tell(opening())
+            peer.until("opened")
+    stage.check()
+
+
+@pytest.mark.quick
 def test_a_message_of_no_form_ends_its_connection_alone(stage):
     for name, envelope in CLOSED.items():
         with stage.dial("mallory") as mallory:
