@@ -35,6 +35,15 @@ static void fill(void) {
   }
 }
 
+int cv_standard_nothing(void) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    return -1;
+  }
+  (void)close(ends[1]);
+  return ends[0];
+}
+
 /* Whoever shares the pipe or terminal may have made it non-blocking. */
 static bool may_go_on(void) {
   struct pollfd room = {.fd = STDOUT_FILENO, .events = POLLOUT};

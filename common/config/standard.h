@@ -14,6 +14,9 @@
  * it may be, are errors of a write, not the end of the process.
  */
 void cv_standard_open(void);
+/* A descriptor to read nothing from, for the input of a program that is started; /dev/null may be missing. -1, with
+ * errno: there is none left. The caller closes it. */
+int cv_standard_nothing(void);
 /* A result could not be made for want of memory: counts as one that could not be written. */
 void cv_standard_lose(void);
 /* Why standard output could not be written: "standard output: <the first failure>". */

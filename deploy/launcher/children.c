@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/base/text.h"
+#include "common/config/standard.h"
 #include "common/net/uverr.h"
 #include "deploy/launcher/program.h"
 
@@ -165,8 +166,9 @@ void cv_children_init(struct cv_children *children, uv_loop_t *loop, const char 
 static enum cv_err spawn(struct cv_child *child, char *self, char *path, char *config, struct cv_why *why) {
   char parent[24], tether[] = "tether", option[] = "--config";
   char *args[] = {self, tether, parent, path, option, config, NULL};
+  int nothing = cv_standard_nothing(), lacking = nothing < 0 ? errno : 0;
   uv_stdio_container_t stdio[] = {
-      {.flags = UV_IGNORE},
+      {.flags = UV_INHERIT_FD, .data.fd = nothing},
       {.flags = (uv_stdio_flags)(UV_CREATE_PIPE | UV_WRITABLE_PIPE), .data.stream = (uv_stream_t *)&child->out},
       {.flags = UV_INHERIT_FD, .data.fd = child->log_fd},
   };
@@ -179,7 +181,10 @@ static enum cv_err spawn(struct cv_child *child, char *self, char *path, char *c
       .flags = UV_PROCESS_DETACHED /* Ctrl-C must reach this process only, which stops the children in order */
   };
   (void)snprintf(parent, sizeof(parent), "%d", (int)getpid());
-  int status = uv_spawn(child->children->loop, &child->process, &options);
+  int status =
+      uv_spawn(child->children->loop, &child->process, &options); /* without an input it fails, with its handle made */
+  status = lacking != 0 ? uv_translate_sys_error(lacking) : status;
+  (void)close(nothing);
   if (status != 0) {
     uv_close((uv_handle_t *)&child->process, NULL);
     uv_close((uv_handle_t *)&child->out, NULL);

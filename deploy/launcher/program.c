@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "deploy/launcher/program.h"
 
+#include <errno.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <uv.h>
 
 #include "common/base/text.h"
+#include "common/config/standard.h"
 #include "common/net/loop.h"
 #include "common/net/uverr.h"
 
@@ -110,14 +112,17 @@ enum cv_err cv_program_run(const char *program, const char *const *args, cv_prog
   CV_TRY(cv_loop_open(&run.loop, why));
   (void)uv_pipe_init(&run.loop, &run.out, 0); /* cannot fail: nothing is opened yet */
   run.process.data = run.out.data = &run;
+  int nothing = cv_standard_nothing(), lacking = nothing < 0 ? errno : 0;
   uv_stdio_container_t stdio[] = {
-      {.flags = UV_IGNORE},
+      {.flags = UV_INHERIT_FD, .data.fd = nothing},
       {.flags = (uv_stdio_flags)(UV_CREATE_PIPE | UV_WRITABLE_PIPE), .data.stream = (uv_stream_t *)&run.out},
       {.flags = UV_INHERIT_FD, .data.fd = 2},
   };
   const uv_process_options_t options = {
       .file = path, .args = argv, .stdio = stdio, .stdio_count = CV_COUNT(stdio), .exit_cb = on_exit_of};
-  int status = uv_spawn(&run.loop, &run.process, &options);
+  int status = uv_spawn(&run.loop, &run.process, &options); /* without an input it fails, with its handle made */
+  status = lacking != 0 ? uv_translate_sys_error(lacking) : status;
+  (void)close(nothing);
   /* The loop runs in either case: only it can finish closing the handles. */
   if (status == 0) {
     status = uv_read_start((uv_stream_t *)&run.out, on_room, on_output);

@@ -156,3 +156,14 @@ def test_a_daemon_serves_on_without_its_log(deployment, tmp_path, error):
     deployment.broker.signal(signal.SIGUSR1)
     wait_until(lambda: metrics(tmp_path / "b.sock")["crowdveil_log_lines_lost_total"] > 0, "a line that is lost")
     assert deployment.broker.stop() == 0 and deployment.thirdparty.stop() == 0
+
+
+def test_up_without_a_null_device():
+    """As in a container that has none."""
+    shell = 'mount -t tmpfs none /dev && exec "$0" up "$1"'
+    done = subprocess.run(["unshare", "-m", "/bin/sh", "-c", shell, PROGRAMS["crowdveil"], FIRST], text=True,
+                          capture_output=True, check=False, timeout=120, stdin=subprocess.DEVNULL,
+                          env=dict(os.environ, TMPDIR="/tmp"))
+    if "unshare" in done.stderr or "mount:" in done.stderr:
+        pytest.skip("no namespaces")
+    assert done.returncode == 0 and "items decided" in done.stdout, done.stderr
