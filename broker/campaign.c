@@ -61,6 +61,9 @@ enum cv_err cv_broker_campaign_new(struct cv_broker *broker, uint32_t id, const 
     err = cv_privacy_init(&campaign->spec, &campaign->privacy, NULL);
   }
   if (err == CV_OK) {
+    cv_gate_keep_least(&campaign->spec, &broker->config.limits, &campaign->privacy);
+  }
+  if (err == CV_OK) {
     err = make_arms(campaign);
   }
   if (err == CV_OK) {

@@ -39,6 +39,7 @@ static enum cv_err derive(struct cv_cobroker *core, struct cv_cobroker_campaign 
   struct cv_split *split = &campaign->split;
   CV_TRY(cv_spec_copy(spec, &campaign->spec));
   CV_TRY(cv_privacy_init(&campaign->spec, &campaign->privacy, NULL));
+  cv_gate_keep_least(&campaign->spec, &config->limits, &campaign->privacy);
   split->score_bits = spec->score_bits;
   CV_TRY(cv_split_spec(&campaign->spec, config->digest, &split->spec));
   CV_TRY(cv_prio_init(&campaign->prio, split->score_bits == CV_SPLIT_BIT ? CV_PRIO_COUNT : CV_PRIO_SUM,

@@ -60,6 +60,14 @@ enum cv_err cv_gate_raise(struct cv_spec *spec, const struct cv_gate_limits *lim
                                 spec->policy.params.count);
 }
 
+void cv_gate_keep_least(const struct cv_spec *spec, const struct cv_gate_limits *limits, struct cv_privacy *privacy) {
+  bool is_said = cv_params_find(&spec->policy.params, CV_RELEASE_TOKENS_KEY) != NULL;
+  bool is_protected = is_local(&privacy->local) && privacy->local.delta_pico == 0;
+  if (!is_said && !is_protected && limits->release_tokens > privacy->least_tokens) {
+    privacy->least_tokens = limits->release_tokens;
+  }
+}
+
 enum cv_err cv_privacy_init(struct cv_spec *spec, struct cv_privacy *ret, struct cv_why *why) {
   struct cv_privacy privacy = {0};
   CV_TRY(cv_local_init(&spec->privatizer, spec->arms, &privacy.local, why));

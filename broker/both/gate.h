@@ -62,6 +62,9 @@ CV_MUST_USE enum cv_err cv_gate_raise(struct cv_spec *spec, const struct cv_gate
  * are later. CV_ERR_DENIED, CV_ERR_INVALID or CV_ERR_NOT_FOUND with the reason.
  */
 CV_MUST_USE enum cv_err cv_privacy_init(struct cv_spec *spec, struct cv_privacy *ret, struct cv_why *why);
+/* Of a stored campaign whose spec does not say its smallest release, as before specs had it: that of these limits,
+ * unless a privatizer protects each token. */
+void cv_gate_keep_least(const struct cv_spec *spec, const struct cv_gate_limits *limits, struct cv_privacy *privacy);
 /* Adds what each token costs its worker beside the releases. */
 void cv_privacy_add_cost(struct cv_privacy *privacy, uint64_t micro);
 /* Whether the campaign leaves its workers unprotected: their accounts are then charged as unlimited. */

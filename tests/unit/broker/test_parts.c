@@ -447,6 +447,35 @@ static void test_small_epochs_are_for_tokens_that_are_protected(void **state) {
   assert_int_equal(raised(&spec, &strict).least_tokens, 50);
 }
 
+/* Else a restart would permit releases of single tokens. */
+static void test_a_stored_campaign_without_a_smallest_release_gets_that_of_today(void **state) {
+  static const struct {
+    const char *privatizer;
+    double delta, own;
+    uint32_t least;
+  } cases[] = {{"none", 0, 0, 50},
+               {"none", 0, 12, 12},
+               {"randomized-response", 0, 0, 1},
+               {"randomized-response", 1e-6, 0, 50},
+               {"randomized-response", 1e-6, 13, 13}};
+  struct cv_gate_limits today = limits;
+  today.release_tokens = 50;
+  for (size_t i = 0; i < CV_COUNT(cases); i++) {
+    struct cv_spec spec = good_spec();
+    struct cv_privacy privacy;
+    choose(&spec.privatizer, cases[i].privatizer, strcmp(cases[i].privatizer, "none") == 0 ? 0 : 1);
+    if (cases[i].delta > 0) {
+      assert_int_equal(cv_params_set_number(&spec.privatizer.params, "delta", cases[i].delta), CV_OK);
+    }
+    if (cases[i].own > 0) {
+      assert_int_equal(cv_params_set_number(&spec.policy.params, "release_tokens", cases[i].own), CV_OK);
+    }
+    assert_int_equal(cv_privacy_init(&spec, &privacy, NULL), CV_OK);
+    cv_gate_keep_least(&spec, &today, &privacy);
+    assert_int_equal(privacy.least_tokens, cases[i].least);
+  }
+}
+
 static void test_a_horizon_comes_from_tokens_and_their_epochs(void **state) {
   struct cv_gate_limits strict = limits;
   strict.release_tokens = 30;
@@ -573,6 +602,7 @@ int main(void) {
       cmocka_unit_test(test_the_operator_limits_delta),
       cmocka_unit_test(test_behind_a_mechanism_delta_does_not_make_a_token_cheaper),
       cmocka_unit_test(test_small_epochs_are_for_tokens_that_are_protected),
+      cmocka_unit_test(test_a_stored_campaign_without_a_smallest_release_gets_that_of_today),
       cmocka_unit_test(test_a_horizon_comes_from_tokens_and_their_epochs),
       cmocka_unit_test(test_sums_fit_their_integers),
       cmocka_unit_test(test_the_gate_keeps_the_operators_limits),
