@@ -432,8 +432,7 @@ static enum cv_err start_spawner(struct shell *shell, struct cv_why *why) {
     return CV_OK;
   }
   config.sandbox.user = settings->exec_user != NULL ? settings->exec_user : config.sandbox.user;
-  CV_TRY(cv_spawner_start(&config, &shell->spawner, why));
-  return cv_programs_tell(&shell->spawner, settings->daemon.sandbox.mode == CV_SANDBOX_REQUIRE, why);
+  return cv_spawner_start(&config, &shell->spawner, why);
 }
 
 static enum cv_err open_programs(struct shell *shell, struct cv_why *why) {
@@ -446,7 +445,11 @@ static enum cv_err open_programs(struct shell *shell, struct cv_why *why) {
                                             .answer = answered,
                                             .pass = passed,
                                             .data = shell};
-  return settings->exec == NULL ? CV_OK : cv_programs_start(&config, &shell->programs, why);
+  if (settings->exec == NULL) {
+    return CV_OK;
+  }
+  CV_TRY(cv_programs_tell(&shell->spawner, settings->daemon.sandbox.mode == CV_SANDBOX_REQUIRE, why));
+  return cv_programs_start(&config, &shell->programs, why);
 }
 
 /* ---- people who give them ---- */

@@ -452,11 +452,12 @@ bool cv_spawner_next(const struct cv_spawner *spawner, struct cv_spawner_report 
   struct msghdr all = {
       .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
   ssize_t n = recvmsg(spawner->socket, &all, MSG_CMSG_CLOEXEC);
-  if (n < 0) {
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
     return false;
   }
+  /* Its end is an error if it has not read all orders. */
   *ret = (struct cv_spawner_report){
-      .what = n == 0 ? CV_SPAWNER_GONE : (enum cv_spawner_what)message.what, .slot = message.slot, -1, -1, -1};
+      .what = n <= 0 ? CV_SPAWNER_GONE : (enum cv_spawner_what)message.what, .slot = message.slot, -1, -1, -1};
   const struct cmsghdr *rights = CMSG_FIRSTHDR(&all);
   if (rights != NULL && rights->cmsg_type == SCM_RIGHTS && rights->cmsg_len == CMSG_LEN(PIPES * sizeof(int))) {
     int pipes[PIPES];
