@@ -334,6 +334,7 @@ class Connection(Closing):
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             watch_silence(raw)
             self.sock = tls.wrap_socket(raw)
+            self.sock.settimeout(timeout)
         except BaseException:
             raw.close()
             raise

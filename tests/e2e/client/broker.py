@@ -88,13 +88,14 @@ class LeavingBroker:
             name = "order" if "requester/" in identity(sock) else "crowd"
             pb = schema(name)
             splitter, asked = Splitter(), False
+            sock.sendall(frame(hello(name).SerializeToString()))  # without tickets a client waits for something
             while not asked:
                 for payload in splitter.feed(sock.recv(65536)):
                     fields = pb.Envelope.FromString(payload).ListFields()
                     asked = asked or any(field.name != "hello" for field, _ in fields)
             leaving = pb.Envelope()
             leaving.goodbye.why = self.why
-            for envelope in (hello(name), *self.told, leaving):
+            for envelope in (*self.told, leaving):
                 sock.sendall(frame(envelope.SerializeToString()))
             with suppress(OSError):
                 sock.unwrap()

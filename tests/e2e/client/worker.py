@@ -13,7 +13,8 @@ class Session(Closing):
 
     def __init__(self, address, ca, cert, key, hello=True, timeout=20):
         self.pb = schema("crowd")
-        self.connection = Connection(address, context(ca, cert, key), timeout=timeout)
+        self.connection = Connection(address, context(ca, cert, key), timeout=timeout or 20)
+        self.connection.sock.settimeout(timeout)
         self.inbox = deque()
         if hello:
             self.send(wire.hello("crowd"))
