@@ -78,7 +78,8 @@ size_t cv_spawner_words(char *text, char **words, size_t most) {
 
 /* ---- the spawner's own process ---- */
 
-static void report(struct host *host, const struct message *message, const int *pipes) {
+/* False, and errno, if pipes cannot be passed, of which a user can have only so many under way. */
+static bool report(struct host *host, const struct message *message, const int *pipes) {
   union {
     struct cmsghdr header;
     char bytes[CMSG_SPACE(PIPES * sizeof(int))];
@@ -96,13 +97,14 @@ static void report(struct host *host, const struct message *message, const int *
   ssize_t sent;
   while ((sent = sendmsg(host->socket, &all, MSG_NOSIGNAL)) < 0 && errno == EINTR) {
   }
-  host->is_lost = host->is_lost || sent < 0;
+  host->is_lost = host->is_lost || (sent < 0 && pipes == NULL);
+  return sent >= 0;
 }
 
 static void report_error(struct host *host, unsigned slot, const char *what, int error) {
   struct message message = {.what = CV_SPAWNER_FAILED, .slot = slot};
   (void)snprintf(message.text, sizeof(message.text), "%s: %s", what, strerror(error));
-  report(host, &message, NULL);
+  (void)report(host, &message, NULL);
 }
 
 /* In the child: becomes the program; what goes wrong is written to `told`. */
@@ -151,6 +153,13 @@ static bool make_pipes(int *ends, int *ours) {
   return true;
 }
 
+static void kill_slot(const struct host *host, unsigned slot) {
+  if (host->pid[slot] > 0) {
+    (void)kill(-host->pid[slot], SIGKILL);
+    (void)kill(host->pid[slot], SIGKILL); /* before its setsid() it has no group */
+  }
+}
+
 static void run_slot(struct host *host, unsigned slot) {
   int ends[PIPES] = {-1, -1, -1}, ours[PIPES] = {-1, -1, -1}, told[2] = {-1, -1};
   int error = 0;
@@ -171,21 +180,17 @@ static void run_slot(struct host *host, unsigned slot) {
     }
     error = n == (ssize_t)sizeof(cause) ? cause : 0;
   }
-  if (error == 0) {
-    host->pid[slot] = pid;
-    report(host, &(struct message){.what = CV_SPAWNER_STARTED, .slot = slot}, ours);
-  } else {
+  host->pid[slot] = error == 0 ? pid : 0;
+  if (error == 0 && !report(host, &(struct message){.what = CV_SPAWNER_STARTED, .slot = slot}, ours)) {
+    error = errno;
+    kill_slot(host, slot);
+    host->pid[slot] = 0;
+  }
+  if (error != 0) {
     report_error(host, slot, host->words[0], error);
   }
   close_all(ours, PIPES);
   close_all(told, 1);
-}
-
-static void kill_slot(const struct host *host, unsigned slot) {
-  if (host->pid[slot] > 0) {
-    (void)kill(-host->pid[slot], SIGKILL);
-    (void)kill(host->pid[slot], SIGKILL); /* before its setsid() it has no group */
-  }
 }
 
 /* Returns whether a child is left. */
@@ -205,7 +210,7 @@ static bool reap(struct host *host) {
                        killed ? WTERMSIG(status) : WEXITSTATUS(status));
         (void)kill(-pid, SIGKILL); /* what it has left behind */
         host->pid[slot] = 0;
-        report(host, &message, NULL);
+        (void)report(host, &message, NULL);
       }
     }
   }
@@ -347,7 +352,7 @@ static void be_spawner(const struct cv_spawner_config *config, enum cv_namespace
   enum cv_err err = is_settled ? prepare(host, config, &why) : CV_ERR_DENIED;
   struct message ready = {.what = (uint32_t)err, .slot = !is_settled};
   cv_text_print(ready.text, sizeof(ready.text), "%s", err == CV_OK ? "" : why.text);
-  report(host, &ready, NULL);
+  (void)report(host, &ready, NULL);
   if (err == CV_OK) {
     serve(host);
   }

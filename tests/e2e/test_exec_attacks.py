@@ -81,9 +81,8 @@ ATTACKS = {
     "shrinks its pipes": "[attempt(fcntl.fcntl, fd, 1031, 4096) for fd in (0, 1, 2)]",
     "fills its pipes": "[threading.Thread(target=os.write, args=(2, b'x' * (1 << 22)), daemon=True).start()]",
 }
-# These end the program, and may end the spawner and with it the worker, which says so.
-DEADLY = {
-    "uses up what its user may send": """
+# Also of the workers of other tests that run at the same time, whose programs then do not start.
+USES_UP = """
     import array, socket
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     if os.fork():
@@ -97,7 +96,10 @@ DEADLY = {
             kept[-1][0].sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [0] * 250))])
     finally:
         time.sleep(1000)
-""",
+"""
+# These end the program, and may end the spawner and with it the worker, which says so.
+DEADLY = {
+    "uses up what its user may send": USES_UP,
     "lets itself be traced": "libc.ptrace(0, 0, None, None); os.kill(os.getpid(), signal.SIGSTOP)",
     "limits its time": "resource.prlimit(SPAWNER, resource.RLIMIT_CPU, (0, 0)); os.kill(os.getpid(), 9)",
     "limits its files": "resource.prlimit(SPAWNER, resource.RLIMIT_NOFILE, (0, 0)); os.kill(os.getpid(), 9)",
@@ -165,7 +167,8 @@ def test_a_program_has_no_power_over_its_spawner(deployment, body, way, user):
 
 
 @pytest.mark.parametrize("way, user", WAYS)
-@pytest.mark.parametrize("body", DEADLY.values(), ids=DEADLY)
+@pytest.mark.parametrize("body", [pytest.param(body, id=name, marks=[pytest.mark.alone] if body == USES_UP else [])
+                                  for name, body in DEADLY.items()])
 def test_one_that_ends_its_spawner_ends_itself(deployment, body, way, user):
     """The worker goes on, or says why it does not."""
     with Hostile(deployment, way, body, user) as world:
