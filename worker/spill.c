@@ -2,16 +2,15 @@
 #include "worker/spill.h"
 
 #include <sqlite3.h>
-#include <stdalign.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <threads.h>
 
-/* A temporary file; the usual VFS's own follows. */
+/* A temporary file; the usual VFS's own follows, aligned as SQLite aligns: for numbers of 64 bits. */
 struct file {
   sqlite3_file base;
   sqlite3_int64 size;
-  alignas(max_align_t) unsigned char inner[];
+  unsigned char inner[];
 };
 
 static atomic_ullong held, bound;

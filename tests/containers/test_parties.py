@@ -167,7 +167,7 @@ def speak_for_others(project, folder):
 def connected_as(project, mount, tls, identity):
     """The worker's program with these files, beside worker-1, accepts this broker and no other."""
     started = project.run("worker-1", "-d", *mount, "--tmpfs", "/var/lib/crowdveil-admin", engine.TARGETS["worker"],
-                          *tls, stderr=subprocess.DEVNULL)
+                          "--accept-tokens=0", *tls, stderr=subprocess.DEVNULL)
     container = started.stdout.strip()
     try:
         said = wait_until(lambda: re.search("connected as (.*)", engine.podman("logs", container).stdout), "connected")
